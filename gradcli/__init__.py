@@ -24,29 +24,36 @@ if TYPE_CHECKING:
     from typing import Any
 
     from gradcli.algebra.symbolic_jacobian import symbolic_jacobian
-    from gradcli.api import compile, evaluate, explain, export, hessian, numeric_jacobian, parse
-    from gradcli.differentiate import elementwise_grad, grad, jacobian, trace, value_and_grad
+    from gradcli.api.differentiate import elementwise_grad, grad, jacobian, trace, value_and_grad
+    from gradcli.api.recordings import recording
+    from gradcli.api.systems import compile, evaluate, explain, export, hessian, numeric_jacobian, parse
     from gradcli.errors import InputError
-    from gradcli.explain.check.verdicts import CheckResult
     from gradcli.graph.jvp import jvp
     from gradcli.graph.vjp import vjp
+    from gradcli.pages.check.verdicts import CheckResult
 
 __all__ = [
     "InputError", "__version__", "check", "compile", "elementwise_grad", "evaluate", "explain", "export", "grad",
-    "hessian", "jacobian", "jvp", "numeric_jacobian", "parse", "symbolic_jacobian", "trace", "value_and_grad", "vjp",
+    "hessian", "jacobian", "jvp", "numeric_jacobian", "parse", "recording", "symbolic_jacobian", "trace",
+    "value_and_grad", "vjp",
 ]  # fmt: skip
 
 # The command imports this module before it hears Ctrl-C: what takes time comes later.
 _LAZY = {
     **dict.fromkeys(
-        ("compile", "evaluate", "explain", "export", "hessian", "numeric_jacobian", "parse"), "gradcli.api"
+        ("compile", "evaluate", "explain", "export", "hessian", "numeric_jacobian", "parse"), "gradcli.api.systems"
     ),
-    **dict.fromkeys(("elementwise_grad", "grad", "jacobian", "trace", "value_and_grad"), "gradcli.differentiate"),
+    **dict.fromkeys(("elementwise_grad", "grad", "jacobian", "trace", "value_and_grad"), "gradcli.api.differentiate"),
     "InputError": "gradcli.errors",
     "jvp": "gradcli.graph.jvp",
+    "recording": "gradcli.api.recordings",
     "symbolic_jacobian": "gradcli.algebra.symbolic_jacobian",
     "vjp": "gradcli.graph.vjp",
 }
+
+
+def __dir__() -> list[str]:
+    return [*__all__]
 
 
 def __getattr__(name: str) -> Any:
@@ -55,7 +62,7 @@ def __getattr__(name: str) -> Any:
     import importlib
 
     if name == "symbolic_jacobian":
-        from gradcli.notebook import show_jacobians
+        from gradcli.api.notebook import show_jacobians
 
         show_jacobians()
     return getattr(importlib.import_module(_LAZY[name]), name)
@@ -82,12 +89,12 @@ def check(
 
     >>> found = check("f = x**2*y; df/dx = x*y; df/dy = x**2")
     >>> found.right, [(v.claim, v.verdict, v.why) for v in found.verdicts]
-    (False, [('df/dx', 'wrong', 'yours is 1/2 times the right value'), ('df/dy', 'right', '')])
+    (False, [('df/dx', 'wrong', 'in ∂f/∂x you wrote x: the derivative of x**2 is 2*x'), ('df/dy', 'right', '')])
     >>> check(lambda x: (x**2).sum(), lambda x: 2 * x, x=(3,)).right
     True
     """
-    from gradcli.cli.checked import checked_pair, checked_text
-    from gradcli.notebook import show_verdicts
+    from gradcli.api.notebook import show_verdicts
+    from gradcli.cli.commands.check_claims import checked_pair, checked_text
 
     show_verdicts()
     if not isinstance(text, str):
@@ -97,6 +104,6 @@ def check(
 
 def load_ipython_extension(notebook: Any) -> None:
     """Add the magic `%%gradcli` to a notebook, as `%load_ext gradcli` asks for."""
-    from gradcli.magic import register
+    from gradcli.api.magic import register
 
     register(notebook)

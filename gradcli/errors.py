@@ -10,11 +10,12 @@ from functools import cached_property
 from itertools import islice
 from typing import Any, NamedTuple
 
-from gradcli.wrapping import PIPE, cells, wrapped
+from gradcli.text.wrapping import PIPE, cells, wrapped
 
 # An error is read on a terminal: a longer line is shown as a window around the caret.
 _MARGIN = 4  # columns beside an excerpt
 _LONG = re.compile(r"`([^`]{40})[^`]{20,}`")
+_MESSAGE = 2_000  # characters of a message, of a hint, or of a note
 
 
 @dataclass(frozen=True, repr=False)
@@ -134,14 +135,19 @@ class InputError(Exception):
           y = sinn(x)
               ^^^^
         """
-        text = lead + _LONG.sub(r"`\1…`", self.message)
+        text = lead + brief(_LONG.sub(r"`\1…`", self.message))
         lines = text.split("\n") if width is None else in_lines(text, width)
         if self.span is not None:
             lines += _excerpt(self.span, (width or PIPE) - _MARGIN)
         if self.hint:
-            hint = f"  {self.hint}"
+            hint = f"  {brief(self.hint)}"
             lines += hint.split("\n") if width is None else in_lines(hint, width)
         return "\n".join(lines)
+
+
+def brief(text: str) -> str:
+    """Return a message that is not longer than a screen: names and shapes may be of any length."""
+    return text if len(text) <= _MESSAGE else f"{text[:_MESSAGE]}…"
 
 
 def in_lines(text: str, width: int) -> list[str]:
@@ -204,7 +210,7 @@ class Notes:
 
     def add(self, kind: str, text: str) -> None:
         """Add a line such as `note: …` or `warning: …`, unless it is there already."""
-        line = f"{kind}: {text}"
+        line = f"{kind}: {brief(text)}"
         if line not in self.lines:
             self.lines.append(line)
 

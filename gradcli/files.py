@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import atexit
 import codecs
+import importlib.util
 import os
+import re
 import sys
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
 
@@ -16,6 +20,59 @@ _UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
 # What was read since the start, or since it was forgotten: an output that is one of these files would destroy it.
 _READ: list[os.stat_result] = []
+
+
+def program_text(data: bytes, name: str) -> str:
+    """Return the text of a Python program, whose first lines may declare its encoding.
+
+    Errors: `SyntaxError`, as Python has it when it reads a file; `compile` takes any bytes in a comment.
+    """
+    try:
+        return importlib.util.decode_source(data)
+    except (SyntaxError, UnicodeDecodeError, LookupError):
+        if declared := re.match(rb"(?:[^\n]*\n)?[ \t\f]*#.*?coding[:=][ \t]*([-\w.]+)", data):
+            raise SyntaxError(f"encoding problem: {declared[1].decode()}") from None
+        for number, line in enumerate(data.splitlines(), 1):
+            try:
+                line.decode()
+            except UnicodeDecodeError as error:
+                raise SyntaxError(
+                    f"Non-UTF-8 code starting with '\\x{line[error.start]:02x}' in file {name} on line {number}, "
+                    "but no encoding declared; see https://peps.python.org/pep-0263/ for details"
+                ) from None
+        raise  # never: what cannot be decoded has such a line
+
+
+class UsersFolder:
+    """The current folder of the user's code, which may change it; outside of it, paths are those of the command."""
+
+    def __init__(self) -> None:
+        self._theirs: str | None = None
+
+    @contextmanager
+    def entered(self) -> Iterator[None]:
+        """Go to the folder that the code went to, and come back."""
+        ours = os.getcwd()
+        if self._theirs is not None:
+            _go(self._theirs)
+        try:
+            yield
+        finally:
+            with suppress(OSError):  # a folder that was removed
+                theirs = os.getcwd()
+                self._theirs = theirs if theirs != ours else None
+            os.chdir(ours)
+
+    def return_at_exit(self) -> None:
+        """Go there before what the code registered for the end of the process runs."""
+        if self._theirs is not None and self._theirs != os.getcwd():
+            atexit.register(_go, self._theirs)
+
+
+def _go(folder: str) -> None:
+    """Go to a folder, unless it was removed."""
+    with suppress(OSError):
+        os.chdir(folder)
 
 
 def note_read(file: str | Path | BinaryIO) -> None:

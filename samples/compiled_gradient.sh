@@ -5,8 +5,9 @@
 set -eu
 folder=$(mktemp -d)
 trap 'rm -r "$folder"' EXIT
+cd "$folder"
 gradcli export "f = (1 - x)**2 + 100*(y - x**2)**2" --to c --name rosenbrock --at x=-1,y=2 \
-    --what value,vjp,hessian --output "$folder/rosenbrock.c"
-grep '^void' "$folder/rosenbrock.c"
-cc -std=c99 -DROSENBROCK_TEST "$folder/rosenbrock.c" -lm -o "$folder/rosenbrock"
-"$folder/rosenbrock"
+    --what value,vjp,hessian --output rosenbrock.c
+grep '^void' rosenbrock.c
+cc -std=c99 -DROSENBROCK_TEST rosenbrock.c -lm -o rosenbrock
+./rosenbrock

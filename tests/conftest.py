@@ -25,9 +25,8 @@ os.environ.setdefault("SYMPY_CACHE_SIZE", "100000")
 # What PyTorch printed was recorded in one thread.
 os.environ["OMP_NUM_THREADS"] = "1"
 
-from gradcli import platform
-from gradcli.cli.main import gradcli
-from gradcli.cli.outcome import run
+from gradcli.cli.main import gradcli, run
+from gradcli.process import platform
 
 # The suite takes a few minutes: it leaves out what takes long, and most cases of tests that have many.
 # GRADCLI_TESTS=all tries everything, which takes several times as long.
@@ -127,6 +126,11 @@ class Outcome:
     out: str
     err: str
     told: str = ""
+
+    @property
+    def notes(self) -> str:
+        """What standard error has beside the line that says which file was written."""
+        return re.sub(r"^wrote .*\n", "", self.err, flags=re.MULTILINE)
 
     @property
     def objects(self) -> list[Any]:

@@ -30,6 +30,7 @@ USED: dict[str, tuple[str, ...]] = {
     "--keep": (*MANY, "--keep", "b"),
     "--missing": ("y=a*b", "--points", "holes.csv", "--missing"),
     "--name": (*X, "--name", "f"),
+    "--open": ("y=mse_loss(x, z)", "--at", "x=3,z=1", "--open", "all"),
     "--outputs": (*TWO, "--outputs", "y"),
     "--points": MANY,
     "--require-proof": (*X, "--require-proof"),
@@ -46,6 +47,7 @@ USED: dict[str, tuple[str, ...]] = {
     "--tolerance": (*X, "--tolerance", "1e-3"),
     "--trials": (X[0], "--trials", "5"),
     "--u": (*X, "--u", "x=1"),
+    "--unroll": (*X, "--unroll"),
     "--v": (*X, "--v", "2"),
     "--values": (*MANY, "--values"),
     "--wrt": (*X, "--wrt", "x"),
@@ -80,12 +82,13 @@ VALUES: dict[tuple[str, str], tuple[tuple[str, ...], ...]] = {
             (*(MANY if ending in (".csv", ".npz") else X), "--output", f"{command}{ending}") for ending in endings
         )
         for command, endings in {
-            "backward": (".csv", ".npz"),
+            "backward": (".csv", ".npz", ".html", ".md", ".tex", ".txt"),
+            "check": (".html", ".md", ".tex", ".txt", ".json"),
             "export": (".py",),
             "graph": (".svg", ".dot", ".gv", ".mmd", ".tex", ".html", ".txt"),
-            "hessian": (".csv", ".npz"),
-            "jacobian": (".csv", ".npz"),
-            "jvp": (".csv", ".npz"),
+            "hessian": (".csv", ".npz", ".html"),
+            "jacobian": (".csv", ".npz", ".md"),
+            "jvp": (".csv", ".npz", ".tex"),
         }.items()
     },
     ("jacobian", "--sparse"): ((*SQUARES, "--sparse"), ("y=x**3", "--at", "x=[1,2]", "--sparse", "--output", "J.npz")),
@@ -97,15 +100,27 @@ VALUES: dict[tuple[str, str], tuple[tuple[str, ...], ...]] = {
     ("run", "--format"): (("own.py", "-f"),),
     ("run", "--output"): tuple(("own.py", "--output", f"run{ending}") for ending in (".md", ".tex", ".json", ".txt")),
     ("run", "--explore"): (("own.py", "--explore"),),
-    **{("run", option): (("own.py", option),) for option in ("--quiet", "--all", "--check", "--steps")},
+    ("run", "--torch"): (("own.py", "--torch", "--quiet"), ("own.py", "--no-torch", "--quiet")),
+    ("explain", "--site"): (("--site", "guide"),),
+    ("run", "--only"): (("own.py", "--only", "grad,script"),),
+    **{("run", option): (("own.py", option),) for option in ("--quiet", "--all", "--check", "--steps", "--unroll")},
 }
 # Engines that are libraries of their own, and need of a system what they need.
 ELSEWHERE = {"jax", "dask"}
 CLAIMS = {X[0]: "dy/dx = 2*x*sin(z)", MANY[0]: "dy/da = b", TWO[0]: "dy/dx = 2*x", SQUARES[0]: "dy/dx = 2*x"}
 
 TANGENTS = {MANY[0]: "a=1,b=0", SQUARES[0]: "x=[1,0]", "y=a*c": "a=1,c=0"}
-# Rightly: a model is not text, nobody can explore without a terminal, and one entry of the sample's gradient is wrong.
-REFUSED = ({"--gradient"}, {"--missing", "error"}, {"--scheduler"}, {"--to", "onnx"}, {"explore"}, {"--explore"})
+# Rightly: a model is not text, nobody can explore without a terminal, one entry of the sample's gradient is wrong, and
+# PyTorch may not be installed.
+REFUSED = (
+    {"--gradient"},
+    {"--torch"},
+    {"--missing", "error"},
+    {"--scheduler"},
+    {"--to", "onnx"},
+    {"explore"},
+    {"--explore"},
+)
 
 
 def every_option() -> Iterator[tuple[str, ...]]:

@@ -5,7 +5,7 @@ import re
 import numpy as np
 import pytest
 
-from gradcli.engine.llvm.code import write
+from gradcli.engine.llvm.code import check, write
 from gradcli.engine.schedule import Schedule
 
 LANES = 2
@@ -20,6 +20,7 @@ def in_tiles(graph, same, points, count, tile):
     constants = {name: value * np.ones(count) for name, value in schedule.constants.items()}
     if not schedule.steps:
         return constants
+    check(schedule)
     code = write(schedule, LANES, count % 2 == 1)
     source = re.sub(r"(?m)^  %T = .*", f"  %T = add i64 {tile}, 0", code.source)
     found = {name: np.full((*y.shape, count), np.nan) for name, y in schedule.outputs.items()}

@@ -12,48 +12,81 @@ import gradcli
 
 ROOT = Path(gradcli.__file__).parent
 MAY_IMPORT = {
+    "text": set(),
+    "process": set(),
     "graph": set(),
+    "record": {"graph"},
     "vocabulary": {"graph"},
     "lang": {"graph", "vocabulary"},
-    "onnx": {"graph", "vocabulary"},
+    "onnx": {"graph", "vocabulary", "engine"},  # what depends on no input is computed
     "pyfunc": {"graph", "vocabulary"},
     "loops": {"graph"},
     "engine": {"graph", "loops"},
-    "data": {"graph", "engine"},
-    "pytorch": {"graph", "vocabulary", "engine", "data"},  # whose files replace others whole
+    "data": {"graph", "engine", "lang"},
+    "pytorch": {"graph", "record", "vocabulary", "engine", "data"},  # whose files replace others whole
+    "realtorch": {"graph", "record", "pytorch"},  # whose functions bind calls of PyTorch, too
     "algebra": {"graph", "engine"},  # whose rules for arrays hold for arrays of formulas
     "notation": {"graph", "algebra"},
-    "export": {"graph", "loops", "engine"},
-    "explain": {"graph", "engine", "algebra", "notation", "export"},
+    "codegen": {"graph", "loops", "engine"},
+    "pages": {"graph", "record", "engine", "algebra", "notation", "codegen"},
     "guide": set(),
-    "report": {"graph", "engine", "data", "algebra", "notation", "explain"},
-    "script": {"graph", "vocabulary", "lang", "engine", "algebra", "notation", "explain", "guide", "report", "pytorch"},
-    "explore": {"graph", "lang", "engine", "data", "notation", "explain", "guide", "report", "pytorch", "script"},
+    "report": {"graph", "engine", "data", "algebra", "notation", "pages"},
+    "script": {
+        "graph",
+        "record",
+        "vocabulary",
+        "lang",
+        "engine",
+        "algebra",
+        "notation",
+        "pages",
+        "guide",
+        "report",
+        "pytorch",
+        "realtorch",
+    },
+    "explore": {"graph", "lang", "engine", "data", "notation", "pages", "guide", "report", "pytorch", "script"},
     "batch": {"graph", "engine", "data"},
 }
+MAY_IMPORT["api"] = {"graph", "lang", "pyfunc", "engine", "data", "algebra", "codegen", "pages", "report"}
+MAY_IMPORT["api"] |= {"record", "realtorch", "script"}  # for the pages of a program that runs under PyTorch
 MAY_IMPORT["cli"] = {*MAY_IMPORT} - {"vocabulary"}
-HALL = {
-    "activity",
-    "child",
-    "errors",
-    "files",
-    "imports",
-    "plain",
-    "platform",
-    "tracebacks",
-    "version",
-    "wrapping",
-}  # which every room may import
+HALL = {"errors", "files", "process", "text", "version"}  # which every room may import
+FRONT = "gradcli"  # the package itself, which offers what the rooms define, and which none of them imports
 
 
 def test_every_room_is_known():
     assert {path.relative_to(ROOT).parts[0] for path in ROOT.glob("*/**/*.py")} <= set(MAY_IMPORT)
 
 
-def imported_rooms(tree):
+def imported_names(tree):
+    """Yield the dotted names that are imported anywhere: at the top, inside functions, for types alone, and by
+    `import_module`."""
     for node in ast.walk(tree):
-        if isinstance(node, ast.ImportFrom) and node.module and node.module.startswith("gradcli."):
-            yield node.module.split(".")[1]
+        if isinstance(node, ast.Import):
+            yield from (name.name for name in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            yield from (f"{node.module}.{name.name}" for name in node.names)
+        elif isinstance(node, ast.Call) and "import_module" in ast.unparse(node.func):
+            texts = (n.value for n in ast.walk(node) if isinstance(n, ast.Constant) and isinstance(n.value, str))
+            yield from (text.rstrip(".") for text in texts)
+
+
+def imported_rooms(tree):
+    """Yield the rooms, and the modules beside them, that are imported; `FRONT` for the package itself."""
+    beside = {path.stem for path in ROOT.iterdir()}
+    for name in imported_names(tree):
+        first, *rest = name.split(".")
+        if first == FRONT:
+            yield rest[0] if rest and rest[0] in beside else FRONT
+
+
+def test_imports_of_all_kinds_are_found():
+    tree = ast.parse(
+        "from gradcli import graph\nimport gradcli.lang.system\nif TYPE_CHECKING:\n    from gradcli.data import csv\n"
+        "def f(to):\n    from gradcli import parse\n    import_module(f'gradcli.codegen.{to}')\n"
+    )
+    assert set(imported_rooms(tree)) == {"graph", "lang", "data", "codegen", FRONT}
 
 
 @pytest.mark.parametrize("room", MAY_IMPORT)
@@ -70,6 +103,17 @@ def test_imports_run_one_way_and_nothing_is_evaluated(room):
         assert not any(isinstance(call.func, ast.Name) and call.func.id == "eval" for call in calls), path
 
 
+def test_no_room_has_the_name_of_what_the_package_offers():
+    """`gradcli.explain` is a function: a room of its name would take its place once it is imported."""
+    rooms = {path.stem for path in ROOT.iterdir() if path.suffix == ".py" or (path / "__init__.py").exists()}
+    assert not rooms & {*gradcli.__all__}
+
+
+@pytest.mark.parametrize(("name", "may"), [("version", set()), ("errors", {"text"}), ("files", {"errors", "process"})])
+def test_what_every_room_imports_needs_no_room(name, may):
+    assert set(imported_rooms(ast.parse((ROOT / f"{name}.py").read_text("utf-8")))) <= may
+
+
 def test_the_guide_lists_each_room_below_those_that_it_imports():
     guide = (ROOT / "guide" / "development.md").read_text(encoding="utf-8")
     listed = re.findall(r"^\| `gradcli/(\w+)`", guide, re.MULTILINE)
@@ -77,15 +121,19 @@ def test_the_guide_lists_each_room_below_those_that_it_imports():
     assert all(MAY_IMPORT[room] <= {*listed[:k]} for k, room in enumerate(listed))
 
 
-# Imports inside functions of these rooms, which are for start-up time: most scripts need none of them.
+# Imports inside functions, which are for start-up time: most runs need none of them.
 LAZY = {
+    "gradcli.api.systems": {"notebook", "recordings"},
+    "gradcli.data.arrays": {"csv.parsers", "text_files"},
+    "gradcli.engine.compiled": {"jax_kernel", "llvm.code", "llvm.kernel"},  # by the engine
+    "gradcli.process.memory": {"child"},
     "gradcli.pytorch.session": {"names", "cuts", "dtypes", "generator", "modes", "printing", "record"},
-    "gradcli.script.explainer": {
-        "pages.page",
-        "pages.rows",
-        "pages.steps",
-        "errors.why",
-    },  # by what happens, and the format
+    "gradcli.report.data.json": {"text_math"},
+    "gradcli.report.prose": {"layout"},
+    "gradcli.report.render": {"pictures.render"},  # of documents
+    # by what happens, and by the format
+    "gradcli.script.explainer": {"pages.page", "pages.rows", "pages.steps", "errors.why"},
+    "gradcli.script.under_pytorch.explainer": {"under_pytorch.page", "pages.steps", "errors.why"},
     "gradcli.script.pages.page": {"pages.functions", "pages.request"},  # by what is called
 }
 
@@ -100,7 +148,8 @@ def local_imports(tree):
                 yield node.module
 
 
-@pytest.mark.parametrize("room", ["pytorch", "script"])
+# A command imports what it needs when it runs, and a page what its formats need.
+@pytest.mark.parametrize("room", sorted({*MAY_IMPORT} - {"cli", "pages"}))
 def test_no_import_within_a_room_is_hidden(room):
     """A circle of modules cannot be imported; it can only be hidden, inside a function or for types alone."""
     for path in sorted((ROOT / room).rglob("*.py")):
@@ -143,16 +192,8 @@ def test_a_circle_of_imports_is_found():
     assert set(imported_modules(tree, {"p", "p.q", "p.r"})) == {"p.q", "p.r"}
 
 
-# The package itself offers what its modules define, when a name is asked for the first time: its imports are for types.
-OFFERING = "gradcli"
-# Deliberate imports inside a function that close a circle, with the reason.
-CLOSING = {("gradcli.pyfunc.tracer", "gradcli.pyfunc.patches")}  # a traced function calls NumPy's, which are patched
-
-
 def test_no_import_runs_in_a_circle():
     known = modules()
-    del known[OFFERING]
+    del known[FRONT]
     edges = {name: {*imported_modules(ast.parse(path.read_text("utf-8")), known)} for name, path in known.items()}
-    for name, target in CLOSING:
-        edges[name].remove(target)  # fails when it is no longer needed
     assert circles(edges) == {}

@@ -18,10 +18,10 @@ from gradcli.algebra.functions import TableFunction, apply, extremum
 from gradcli.engine.numpy_target import forward
 from gradcli.graph.array import objects
 from gradcli.graph.construct import swap
-from gradcli.graph.matrices import inv
+from gradcli.graph.matrices import SMALL, inv
 from gradcli.graph.names import array_name
 from gradcli.graph.node import Node, operand
-from gradcli.graph.operations import OPERATIONS
+from gradcli.graph.operations import JOINS, OPERATIONS
 from gradcli.graph.shapes import Shape
 
 Exprs = np.ndarray[Any, Any]  # of SymPy expressions
@@ -43,6 +43,9 @@ class ArrayElement(TableFunction):
         """Return None, so that the function stays as it is: the engine computes numbers."""
         return None
 
+    def _eval_evalf(self, prec: int) -> Any:
+        return None  # mpmath's `det` takes a matrix, not its elements
+
     def parts(self) -> tuple[Any, tuple[Any, ...]]:
         """Return the array's elements as nested lists, and the element's index."""
         end = len(self.args) - self.index_size
@@ -59,13 +62,57 @@ def _of_matrices(node: Node, x: Exprs) -> Exprs:
     return _functions(node, x, (len(x.shape) - 2, len(x.shape) - 1))
 
 
+def _determinant(node: Node, x: Exprs) -> Exprs:
+    """Return the formulas of a determinant: of small blocks along the diagonal, the product of theirs."""
+    if (blocks := _blocks(x)) is None:
+        return _of_matrices(node, x)
+    return objects([sympy.Mul(*(_laplace(x[np.ix_(b, b)]) for b in blocks))], ())
+
+
 def _inverse(node: Node, x: Exprs) -> Exprs:
-    """Return the formulas of an inverse; that of a transpose is the transpose of the inverse."""
+    """Return the formulas of an inverse: of small blocks along the diagonal, theirs.
+
+    That of a transpose is the transpose of the inverse.
+    """
     (matrix,) = node.args
+    if (blocks := _blocks(x)) is not None:
+        result = np.full(x.shape, sympy.S.Zero, dtype=object)
+        for b in blocks:
+            block = x[np.ix_(b, b)]
+            whole = _laplace(block)
+            for i, j in np.ndindex(*block.shape):
+                cofactor = _laplace(np.delete(np.delete(block, j, 0), i, 1))
+                result[b[i], b[j]] = apply("div", (-1) ** (i + j) * cofactor, whole)
+        return result
     before = operand(matrix, "transpose")
     if before is None or swap(before).settings != matrix.settings:
         return _of_matrices(node, x)
     return np.swapaxes(_of_matrices(inv(before), np.swapaxes(x, -1, -2)), -1, -2)
+
+
+def _blocks(x: Exprs) -> list[list[int]] | None:
+    """Return the indices of the blocks of a block-diagonal matrix; None where one is large, and for other arrays."""
+    if x.ndim != _MATRIX:
+        return None
+    is_zero = np.array([e is sympy.S.Zero for e in x.flat]).reshape(x.shape)
+    pending, blocks = set(range(len(x))), []
+    while pending:
+        block = {min(pending)}
+        while more := {int(j) for i in block for j in np.flatnonzero(~(is_zero[i] & is_zero[:, i]))} - block:
+            block |= more
+        if len(block) > SMALL:
+            return None
+        pending -= block
+        blocks.append(sorted(block))
+    return blocks
+
+
+def _laplace(x: Exprs) -> Any:
+    """Return the determinant of a small matrix, expanded along its first row."""
+    if not len(x):
+        return sympy.S.One
+    minors = (_laplace(np.delete(x[1:], j, 1)) for j in range(len(x)))
+    return sympy.Add(*((-1) ** j * e * minor for j, (e, minor) in enumerate(zip(x[0], minors, strict=True))))
 
 
 def _of_spectra(node: Node, x: Exprs) -> Exprs:
@@ -187,6 +234,12 @@ def _reduced(combine: Callable[..., Any]) -> Callable[..., Exprs]:
     return rule
 
 
+def _scanned(op: str) -> Callable[..., Exprs]:
+    """Return the rule of a scan by an elementwise operation."""
+    join = np.frompyfunc(lambda a, b: apply(op, a, b), 2, 1)
+    return lambda node, x: np.asarray(join.accumulate(x, axis=node.settings[0], dtype=object))
+
+
 def _columns(node: Node, x: Exprs) -> Exprs:
     """Return for each element of a reduction the elements that are reduced to it."""
     axes = node.settings[0]
@@ -216,6 +269,7 @@ def _by_numpy(node: Node, *args: Exprs) -> Exprs:
 
 RULES: dict[str, Callable[..., Exprs]] = {
     **{op: _by_element if row.broadcasts else _by_numpy for op, row in OPERATIONS.items()},
+    **{op: _scanned(name) for op, name in JOINS["scan"].items()},
     "sum": _reduced(sympy.Add),
     "prod": _reduced(sympy.Mul),
     **{op: _reduced(extremum(op)) for op in ("max", "min")},
@@ -224,7 +278,7 @@ RULES: dict[str, Callable[..., Exprs]] = {
     "argmax_mask": _mask("argmax"),
     "argmin_mask": _mask("argmin"),
     "argmedian_mask": _mask("argsort", middle=True),
-    "det": _of_matrices,
+    "det": _determinant,
     "inv": _inverse,
     **dict.fromkeys(("eigvalsh", "eigvecsh", "svdvals", "svd_u", "svd_vh"), _of_spectra),
     "take_along": _taken_along,

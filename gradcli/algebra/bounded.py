@@ -10,8 +10,8 @@ from queue import Empty, Queue
 from threading import Thread
 from typing import Any, Generic, TypeVar
 
-from gradcli import platform
-from gradcli.child import Child, Parent, started
+from gradcli.process import platform
+from gradcli.process.child import Child, Parent, started
 
 MAX_BYTES = 2**31  # of memory beyond what the parent has
 _PATIENCE = 5  # times the computing time is the limit of elapsed time: other processes take their part

@@ -10,6 +10,7 @@ import sympy
 from gradcli.algebra.functions import TableFunction
 
 _STEP = sympy.Function("step")  # 1 where its argument is positive, and 0 where it is negative
+_EQUAL = sympy.Function("equal")  # 1 where its argument is 0, and 0 elsewhere
 
 
 def _hyperbolic(name: str) -> Callable[..., Any]:
@@ -26,11 +27,24 @@ def _step(x: Any) -> Any:
     return 1 - _STEP(-x) if x.could_extract_minus_sign() else _STEP(x)
 
 
+def _is_nought(x: Any) -> Any:
+    return sympy.Integer(int(bool(x == 0))) if x.is_number else _EQUAL(x)
+
+
+def _equal(a: Any, b: Any) -> Any:
+    """Return 0 where two formulas are equal at single points alone, 1 where they always are; else what is 0 or 1."""
+    difference = sympy.expand(a - b)
+    if difference == 0:
+        return sympy.S.One
+    jumps = difference.has(_STEP, _EQUAL, sympy.floor, sympy.ceiling, TableFunction)
+    return _EQUAL(difference) if jumps or not is_refuted(difference) else sympy.S.Zero
+
+
 def _where(c: Any, a: Any, b: Any) -> Any:
     return c * a + (1 - c) * b
 
 
-# Functions without algebra in SymPy, in functions that have it.  Points where two branches meet are not considered.
+# Functions without algebra in SymPy, in functions that have it.  Single points where branches meet are not considered.
 _SIMPLER: dict[str, Callable[..., Any]] = {
     **{name: _hyperbolic(name) for name in ("sinh", "cosh", "tanh", "sech")},
     "sigmoid": lambda x: 1 / (1 + sympy.exp(-x)),
@@ -43,8 +57,8 @@ _SIMPLER: dict[str, Callable[..., Any]] = {
     "le": lambda a, b: _step(b - a),
     "gt": lambda a, b: _step(a - b),
     "ge": lambda a, b: _step(a - b),
-    "eq": lambda a, b: sympy.S.Zero,
-    "ne": lambda a, b: sympy.S.One,
+    "eq": _equal,
+    "ne": lambda a, b: 1 - _equal(a, b),
     "and": lambda a, b: a * b,
     "or": lambda a, b: a + b - a * b,
     "not": lambda a: 1 - a,
@@ -94,7 +108,7 @@ def is_zero(expr: Any, patient: bool = True) -> bool:
         return True
     expr = plain(expr)
     # A step is 0 or 1, so that it is its own square; to the algebra it is a variable.
-    steps = {s: sympy.Dummy() for s in expr.atoms(_STEP)}
+    steps = {s: sympy.Dummy() for s in expr.atoms(_STEP, _EQUAL)}
     expr = expr.xreplace(steps)
     for simpler in (sympy.expand, _numerator, *([sympy.simplify] if patient else [])):
         expr = _idempotent(simpler(expr), list(steps.values()))
@@ -160,7 +174,7 @@ def is_refuted(expr: Any) -> bool:
     for start, step, sign in _POINTS:
         numbers = {s: sympy.Float((start + step * k) * sign**k) for k, s in enumerate(names)}
         numbers |= {s: abs(n) for s, n in numbers.items() if s.is_positive}
-        value = expr.xreplace(numbers).replace(_STEP, _step).evalf(15)
+        value = expr.xreplace(numbers).replace(_STEP, _step).replace(_EQUAL, _is_nought).evalf(15)
         if value.is_number and value.is_real and abs(value) > _OFF:
             return True
     return False

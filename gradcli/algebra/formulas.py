@@ -17,7 +17,7 @@ from gradcli.algebra.arrays import RULES, Exprs
 from gradcli.algebra.display import READABLE
 from gradcli.algebra.functions import constant, symbol
 from gradcli.graph.array import objects
-from gradcli.graph.graph import scheduled
+from gradcli.graph.graph import computed_from
 from gradcli.graph.names import element_names, fresh_names
 from gradcli.graph.node import Node, bits
 from gradcli.graph.operations import OPERATIONS
@@ -89,7 +89,7 @@ class _Interpreter:
         taken: set[str],
     ) -> None:
         self.wanted = wanted
-        self.nodes = [n for n in scheduled(wanted, known) if n not in known]
+        self.nodes = computed_from(known, wanted)
         self.known = known
         self.names = names
         self.cut = cut
@@ -119,7 +119,7 @@ class _Interpreter:
 
     def inline(self, node: Node, known: dict[Node, Exprs]) -> Exprs:
         """Return the formulas of an operation's definition in those of its arguments."""
-        inner = [n for n in scheduled([node], known) if n is not node]
+        inner = [n for n in computed_from(known, [node]) if n is not node]
         known = interpret(inner, self.bounded_formulas, known)
         return known[node] if node in known else self.formulas(node, [known[a] for a in node.args])
 

@@ -15,6 +15,7 @@ from fractions import Fraction
 from functools import cache
 from typing import Any
 
+import mpmath
 import sympy
 
 from gradcli.graph.names import ElementName
@@ -47,6 +48,13 @@ _EXACT: dict[str, Callable[..., Any]] = {
 
 
 _ABSORBING = {"and": sympy.S.Zero, "or": sympy.S.One}  # the condition that decides, whatever the other one is
+
+
+# Functions that mpmath defines otherwise for negative numbers, as it does some odd ones.
+_OF_REALS: dict[str, Callable[..., Any]] = {
+    "frac": lambda x: mpmath.sign(x) * mpmath.frac(abs(x)),
+    "fmod": lambda x, y: mpmath.sign(x) * mpmath.fmod(abs(x), abs(y)),
+}
 
 
 class Element(sympy.Symbol):  # type: ignore[misc]
@@ -86,11 +94,17 @@ class TableFunction(sympy.Function):  # type: ignore[misc]
         return None
 
     def _eval_evalf(self, prec: int) -> Any:
-        """Return the number, if it is real: mpmath's function of the same name may be for real arguments only."""
+        """Return the number, if it and the arguments are real: mpmath's functions are complex where ours are nan."""
         try:
-            return super()._eval_evalf(prec) if all(a.is_extended_real for a in self.args) else None
+            number = super()._eval_evalf(prec) if all(a.is_extended_real for a in self.args) else None
         except (ArithmeticError, ValueError):  # a pole
             return None
+        return None if number is None or number.is_extended_real is False else number
+
+    def _eval_mpmath(self) -> Any:
+        """Return mpmath's function, which SymPy evaluates: ours where mpmath has another one of that name."""
+        named: Any = _OF_REALS.get(self.op, getattr(mpmath, self.op, None))
+        return (lambda x: mpmath.sign(x) * named(abs(x))) if named and OPERATIONS[self.op].odd else named, self.args
 
 
 @cache
@@ -142,6 +156,7 @@ def _product(a: Any, b: Any) -> Any:
 
 
 def _quotient(a: Any, b: Any) -> Any:
+    """Return a quotient; one by 0 stays a function of gradcli's, as SymPy's would be zoo, which swallows all else."""
     return a / b if b is not sympy.S.Zero else kept("div")(a, b)
 
 
@@ -208,11 +223,7 @@ _SCALARS: dict[str, Callable[..., Any]] = {
 
 # Operations that are SymPy's functions.  It has none for the others, or one that is complex where NumPy's is real.  Its
 # hyperbolic functions ask whether their arguments are real, which takes twice as long at each level of nesting.
-SYMPY: dict[str, str] = {
-    **{op: op for op in ("sqrt", "exp", "log", "sin", "cos", "tan", "sec", "csc", "cot", "asin", "acos", "atan")},
-    **{op: op for op in ("expm1", "log1p", "log2", "log10", "asinh", "acosh", "atanh", "erf", "erfc", "gamma")},
-    "lgamma": "loggamma",
-}
+SYMPY = {op: name for op, row in OPERATIONS.items() if (name := row.spelling_in("sympy"))}
 
 
 @cache

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
@@ -80,7 +80,11 @@ class SymbolicJacobian:
     @property
     def where(self) -> dict[str, sympy.Expr]:
         """The definitions of the intermediates that entries mention."""
-        return self.written.where
+        return dict(self.written.where)
+
+    def definition(self, name: str) -> sympy.Expr:
+        """Return the definition of one of these intermediates, which is simplified when it is first read."""
+        return self.written.where[name]
 
     def __repr__(self) -> str:
         return f"SymbolicJacobian(rows={self.rows}, columns={self.columns}, entries={self.entries}, where={self.where})"
@@ -138,10 +142,29 @@ class _Formulas:
         return sum(map(length, (*self.entries.values(), *self.definitions.values())))
 
     @cached_property
-    def where(self) -> dict[str, sympy.Expr]:
-        """The definitions, simplified as they are shown; this takes long, so it is done when they are first read."""
-        with distribute(False):
-            return {name: tidy(e) for name, e in self.definitions.items()}
+    def where(self) -> Mapping[str, sympy.Expr]:
+        """The definitions, simplified as they are shown."""
+        return _Simplified(self.definitions)
+
+
+class _Simplified(Mapping[str, sympy.Expr]):
+    """Definitions of intermediates, each simplified when it is first read, because that takes long."""
+
+    def __init__(self, definitions: Mapping[str, sympy.Expr]) -> None:
+        self.definitions = definitions
+        self.read: dict[str, sympy.Expr] = {}
+
+    def __getitem__(self, name: str) -> sympy.Expr:
+        if name not in self.read:
+            with distribute(False):
+                self.read[name] = tidy(self.definitions[name])
+        return self.read[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.definitions)
+
+    def __len__(self) -> int:
+        return len(self.definitions)
 
 
 def _best(graph: Graph, nodes: Mapping[EntryIndex, Node], taken: set[str]) -> _Formulas:

@@ -13,13 +13,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gradcli.batch.job import Job, Tally
-from gradcli.data.parquet.points import parts
-from gradcli.data.points import open_points
+from gradcli.data.formats import create_result, open_points
+from gradcli.data.parquet import parts
 from gradcli.data.replacement import Hidden, cannot_write, writing
-from gradcli.data.result import create_result
 from gradcli.errors import InputError, Notes
 from gradcli.files import reason
-from gradcli.platform import cores, hangups_blocked
+from gradcli.process.platform import cores, hangups_blocked
 
 if TYPE_CHECKING:
     from distributed import Client, Future

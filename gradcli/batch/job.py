@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from gradcli.data.block import COPIED, PLAIN, Block, Points, Reading
-from gradcli.data.result import Result
+from gradcli.data.formats import Result
 from gradcli.engine.compiled import Compiled
 from gradcli.errors import Notes
 from gradcli.graph.array import Array

@@ -8,7 +8,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from gradcli.activity import before_others_print
+from gradcli.process.activity import before_others_print
+from gradcli.process.platform import is_terminal
 
 if TYPE_CHECKING:
     from rich.progress import Progress
@@ -64,7 +65,7 @@ def progress(fraction: Callable[[], float | None]) -> Iterator[Callable[[int], N
 
     `fraction` returns the share of the work that is done, or None where it is not known.
     """
-    if sys.stderr is None or not sys.stderr.isatty():
+    if not is_terminal(sys.stderr):
         yield lambda points: None
         return
     bar = _Bar(fraction)

@@ -1,1 +1,1 @@
-"""The command line: one file a command, and the options they share."""
+"""The command line: the commands, what they read, and the options that they share."""

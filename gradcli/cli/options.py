@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
 import click
 
 from gradcli.engine.names import ENGINES, OLDER_NAMES
-from gradcli.platform import STANDARD_INPUT
-from gradcli.report.render import FORMATS, PAGES, Look, has_documents
+from gradcli.process.platform import STANDARD_INPUT
+from gradcli.report.render import FORMATS, PAGE_ENDINGS, PAGES, Look, has_documents
 
 if TYPE_CHECKING:
     from gradcli.data.block import Policy
@@ -96,6 +96,16 @@ def at_option(help_text: str) -> Callable[[Command], Command]:
     return click.option("--at", "at", metavar="NAME=VALUE,…", multiple=True, type=PointText, help=help_text)
 
 
+def cotangents_option(help_text: str) -> Callable[[Command], Command]:
+    """Return the option of cotangents, which may be repeated."""
+    return click.option("--v", "cotangents", metavar="V", multiple=True, help=help_text)
+
+
+def shapes_option(help_text: str) -> Callable[[Command], Command]:
+    """Return the option of shapes."""
+    return click.option("--shape", "shapes", metavar="NAME=SIZE,…", multiple=True, help=help_text)
+
+
 def names_option(
     name: str, help_text: str, metavar: str = "NAMES", default: str | None = None
 ) -> Callable[[Command], Command]:
@@ -122,21 +132,19 @@ _SYSTEM = (
     click.argument("expr", nargs=-1),
     file_option,
     at_option("One point; repeat the option for more."),
-    click.option(
-        "--shape", "shapes", metavar="NAME=SIZE,…", multiple=True,
-        help="Shapes of the inputs when there is no point: x=3,M=2x2.",
-    ),
+    shapes_option("Shapes of the inputs when there is no point: x=3,M=2x2."),
     wrt_option,
     outputs_option,
 )  # fmt: skip
 _FILES = (
-    points_option("Many points, instead of --at: a .csv, .npz or .parquet file; - is CSV on standard input."),
+    points_option("Many points, instead of --at: a .csv, .tsv, .jsonl, .npz or .parquet file; - is standard input."),
     *reading_options,
     click.option("--values", is_flag=True, help="Add the values of the outputs as columns to those of many points."),
     names_option("--keep", "Copy these columns of the file of points into the result.", "HEADERS"),
     click.option(
         "--output", metavar="FILE", type=click.Path(allow_dash=True),
-        help="Write the results to a .csv, .npz or .parquet file; - is CSV on standard output.",
+        help="Write the results to a .csv, .npz or .parquet file, or the page to a .html, .md, .tex or .txt file; - is "
+        "CSV on standard output.",
     ),
     click.option(
         "--engine", type=_Engine([*ENGINES, "dask"]), default="numpy", show_default=True,
@@ -154,7 +162,7 @@ _FILES = (
 
 def system_options(command: Command) -> Command:
     """Add the options of the system, the points and the format; the command gets them as `options`."""
-    return asking(FORMATS, "The output format.  [default: table; csv with --points]")(command)
+    return system_options_with(FORMATS, "The output format.  [default: table; csv with --points]")(command)
 
 
 def only_system_options(command: Command) -> Command:
@@ -162,8 +170,8 @@ def only_system_options(command: Command) -> Command:
     return gathered("options", SystemOptions, _SYSTEM)(command)
 
 
-def asking(formats: Sequence[str], help_text: str) -> Callable[[Command], Command]:
-    """Return the decorator that adds these options to a command with formats of its own."""
+def system_options_with(formats: Sequence[str], help_text: str) -> Callable[[Command], Command]:
+    """Return the decorator that adds the same options to a command with formats of its own."""
     return gathered("options", SystemOptions, (*_SYSTEM, style_option(formats, help_text)))
 
 
@@ -217,18 +225,21 @@ class Pages(NamedTuple):
     standalone: bool
     jacobian: bool | None = None
 
-    def look(self, style: str | None) -> Look:
-        """Return how the result looks in a format, `table` unless said.
+    def look(self, style: str | None, to_file: bool = False) -> Look:
+        """Return how the result looks in a format, `table` unless said; HTML, and a file of Markdown, are documents.
 
-        Errors: `InputError` for a document of its own in another format than LaTeX.
+        Errors: `InputError` for a document of its own in a format that has none.
         """
         from gradcli.errors import InputError
 
         if self.standalone and (style not in PAGES or not has_documents(style)):
             raise InputError(
-                "--standalone makes a document of LaTeX", hint="it goes with -f latex", options=("--standalone",)
+                "--standalone makes a document of LaTeX or Markdown",
+                hint="it goes with -f latex and -f markdown",
+                options=("--standalone",),
             )
-        return Look(style or PAGES[0], self.digits, self.standalone)
+        standalone = self.standalone or style == "html" or (to_file and style == "markdown")
+        return Look(style or PAGES[0], self.digits, standalone)
 
 
 def page_options(sections: Mapping[str, str]) -> Callable[[Command], Command]:
@@ -240,7 +251,7 @@ def page_options(sections: Mapping[str, str]) -> Callable[[Command], Command]:
             "--only", metavar="SECTIONS", multiple=True, callback=partial(_sections, sections),
             help=f"Show only these sections of the page.  {named}.",
         ),
-        click.option("--standalone", is_flag=True, help="With -f latex: a complete document for pdflatex."),
+        click.option("--standalone", is_flag=True, help="With -f latex or markdown: a complete document."),
     )  # fmt: skip
     return gathered("pages", Pages, options)
 
@@ -272,6 +283,10 @@ def _digits(_: click.Context, parameter: click.Parameter, typed: str) -> int | N
 def _sections(
     sections: Mapping[str, str], _: click.Context, parameter: click.Parameter, typed: tuple[str, ...]
 ) -> tuple[str, ...]:
+    """Return the names of sections in the options `--only`, each a list with commas.
+
+    Errors: `InputError` for a name that the page has no section of.
+    """
     from gradcli.errors import InputError, nearest
 
     names = tuple(name.strip() for option in typed for name in option.split(","))
@@ -319,6 +334,23 @@ class Files(NamedTuple):
         for option in (name for name, value in typed.items() if value):
             raise InputError(f"{option} is for many points", hint="give them with --points FILE", options=(option,))
         return False
+
+
+def page_of_file(style: str | None, files: Files) -> str | None:
+    """Return the format of the page that `--output` asks for by its file extension; None where it asks for data.
+
+    Errors: `InputError` where `-f` says another format, and for an extension of neither.
+    """
+    if files.points is not None or files.output in (None, "-"):
+        return None
+    from gradcli.data.formats import WRITERS, listed
+    from gradcli.data.mistakes import about_file, label
+
+    ending = PurePath(files.output).suffix.lower()
+    if ending not in {**PAGE_ENDINGS, **WRITERS}:
+        hint = f"a page is written to {listed(PAGE_ENDINGS)} files, numbers to {listed(WRITERS)} files"
+        raise about_file(label(files.output), "has an unknown file extension", f"{hint}; `--output -` writes CSV")
+    return format_of(style, files.output, PAGE_ENDINGS) if ending in PAGE_ENDINGS else None
 
 
 def file_options(command: Command) -> Command:

@@ -22,15 +22,17 @@ MAX_BYTES = 2**28  # of a file that holds one value: 256 MiB
 _ROWS = 2**12  # that are texts at a time
 
 
-def array_of(value: Node | Path) -> Array:
+def array_of(value: Node | Path | InputError) -> Array:
     """Return a constant value as a float64 array of its shape.
 
-    Errors: `InputError` for a file that cannot be read as an array of numbers.
+    Errors: `InputError` for a file that cannot be read as an array of numbers, and for a value that is an error.
 
     >>> from gradcli.graph.node import const
     >>> array_of(const(3))
     array(3.)
     """
+    if isinstance(value, InputError):
+        raise value
     if isinstance(value, Path):
         return load(value)
     return np.asarray(evaluate(Graph.of({}, {"value": value}), {})["value"][..., 0], dtype=float)
@@ -76,7 +78,7 @@ def _npy(path: Path, file: BinaryIO) -> Array:
 
 
 def _csv(path: Path, file: BinaryIO) -> Array:
-    from gradcli.data.csv.chunks import UTF8, Rows  # most commands read no file
+    from gradcli.data.text_files import UTF8, Rows  # most commands read no file
 
     text = read_text(file, str(path), MAX_BYTES)
     rows = Rows([text.encode(*UTF8)], f"`{path}`", 1, ",")

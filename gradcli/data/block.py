@@ -1,10 +1,13 @@
-"""A block: some of a file's points, as one array for each variable."""
+"""A block: some of a file's points, as one array for each variable; what reads blocks, and what writes them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
-from typing import Literal, Protocol
+from typing import BinaryIO, Literal, Protocol
+
+import numpy as np
 
 from gradcli.data.mistakes import quoted
 from gradcli.errors import InputError
@@ -42,7 +45,9 @@ class Reading:
     missing: Policy = "error"
 
     def named(self, columns: Sequence[str], label: str) -> list[str]:
-        """Return the names of a file's columns after they are renamed; a column whose name another one gets has none.
+        """Return the names of a file's columns after they are renamed.
+
+        A column that already had a name which another is renamed to gets "".
 
         Errors: `InputError` for a header that the file does not have, or has twice.
 
@@ -118,3 +123,53 @@ class Points(Protocol):
 
     def close(self) -> None:
         """Close the file."""
+
+
+class GivenPoints:
+    """Points as arrays in memory, with the interface of a file of points."""
+
+    fraction = None
+    columns: Sequence[str] = ()
+    skipped = 0
+
+    def __init__(self, points: Sequence[Mapping[str, Array]]) -> None:
+        self.shapes = {name: value.shape for name, value in points[0].items()}
+        self.count: int | None = len(points)
+        self._points = points
+
+    def blocks(self, names: Sequence[str], size: int) -> Iterator[Block]:
+        """Yield the values, as an open file does."""
+        for start in range(0, len(self._points), size):
+            part = self._points[start : start + size]
+            yield {name: np.stack([p[name] for p in part], axis=-1) for name in names}
+
+    def close(self) -> None:
+        """Do nothing: no file is open."""
+
+
+class ResultWriter(Protocol):
+    """Writes blocks into an open file, which it does not close."""
+
+    def write(self, block: Mapping[str, Array]) -> None:
+        """Write the values of all variables at some points."""
+
+    def finish(self) -> None:
+        """Write the end of the file."""
+
+
+# Works out the names of each variable's columns. There may be millions, and not every format has columns.
+Names = Callable[[], Mapping[str, Sequence[str]]]
+
+# Makes the writer for a file, the variables' shapes, and the names of their columns. At the end of its `with` block, it
+# lets go of what it holds: the file is finished then, or not wanted any more.
+Make = Callable[[BinaryIO, Mapping[str, Shape], Names], AbstractContextManager[ResultWriter]]
+
+
+def columns_of(block: Mapping[str, Array], names: Mapping[str, Sequence[str]]) -> list[Array]:
+    """Return the columns of a block, in the order of their names.
+
+    >>> import numpy as np
+    >>> columns_of({"b": np.array([5.0]), "x": np.array([[1.0], [2.0]])}, {"x": ["x[0]", "x[1]"], "b": ["b"]})
+    [array([1.]), array([2.]), array([5.])]
+    """
+    return [column for name in names for column in block[name].reshape(-1, block[name].shape[-1])]

@@ -127,14 +127,18 @@ class Header:
             if name not in self.elements:
                 raise missing(name, self.shapes, self.label)
             keys, shape = self.elements[name], self.shapes[name]
-            self._check(name, keys, shape)
+            self._check_complete(name, keys, shape)
             indices = [keys[key][0] for key in product(*map(range, shape))]
             columns += map(self.renamed.get, indices, column_names(name, shape))
             positions += indices
         shapes = {name: self.shapes[name] for name in names if name not in copied}
         return Picked(shapes, positions, columns, copied)
 
-    def _check(self, name: str, keys: dict[Key, list[int]], shape: Shape) -> None:
+    def _check_complete(self, name: str, keys: dict[Key, list[int]], shape: Shape) -> None:
+        """Check that each element of a variable has one column.
+
+        Errors: `InputError` for names of several ranks, and for an element with two columns or none.
+        """
         hint = "an array has a column for each of its elements"
         other = next((key for key in keys if len(key) != len(shape)), None)
         if other is not None:

@@ -112,7 +112,7 @@ def check_regular(path: str | Path) -> None:
     >>> check_regular("/dev/null")
     Traceback (most recent call last):
     gradcli.errors.InputError: `/dev/null` is a device, not a file
-      only CSV is read from pipes and devices
+      CSV and JSON Lines are read from pipes and devices
     """
     name = label(str(path))
     with reading(name):
@@ -122,7 +122,7 @@ def check_regular(path: str | Path) -> None:
         raise about_file(name, "is a folder, not a file")
     if not stat.S_ISREG(mode):
         kind = "a pipe" if stat.S_ISFIFO(mode) else "a socket" if stat.S_ISSOCK(mode) else "a device"
-        raise about_file(name, f"is {kind}, not a file", "only CSV is read from pipes and devices")
+        raise about_file(name, f"is {kind}, not a file", "CSV and JSON Lines are read from pipes and devices")
 
 
 def needs_pyarrow(name: str) -> InputError:

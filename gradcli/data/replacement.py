@@ -16,7 +16,7 @@ from typing import BinaryIO
 from gradcli.data.mistakes import about_file, because, label
 from gradcli.errors import InputError
 from gradcli.files import is_read
-from gradcli.platform import LOCKS, WINDOWS, computer, is_device_name, lock
+from gradcli.process.platform import LOCKS, WINDOWS, computer, is_device_name, lock
 
 _PREFIX = ".gradcli-"
 _PAUSE = 0.2  # seconds before a second try
@@ -184,7 +184,8 @@ def check_target(path: str) -> None:
             raise cannot_write(path, "it is a folder")
         if not target.parent.is_dir():
             raise cannot_write(path, "its folder does not exist")
-        if target.is_symlink() or (target.exists() and not target.is_file()):  # a link to itself is still one
+        # A link to itself is still one; that of a pipe without a name, `>(gzip)`, leads to no path.
+        if target.is_symlink() or (os.path.exists(path) and not os.path.isfile(path)):
             raise cannot_write(path, "it is not a regular file")
         if target.exists() and not os.access(target, os.W_OK):
             raise cannot_write(path, "permission denied")
@@ -228,3 +229,27 @@ def write_whole(path: str, data: bytes) -> None:
         except BaseException:
             replacement.discard()
             raise
+
+
+def write_folder(path: str, fill: Callable[[Path], None]) -> int:
+    """Write a folder that is not there until it is whole, and return how many files `fill` has put into it.
+
+    Errors: `InputError` where it cannot be written, or where there is one that is not empty.
+    """
+    target = Path(os.path.realpath(path))
+    with writing(path):
+        if target.is_dir() and not any(target.iterdir()):
+            target.rmdir()
+        if target.exists():
+            raise cannot_write(path, "it is there already", "name a folder that is not there, or is empty")
+        if not target.parent.is_dir():
+            raise cannot_write(path, "its folder does not exist")
+        hidden = Hidden(target, Path.mkdir)
+        try:
+            fill(hidden.path)
+            count = sum(file.is_file() for file in hidden.path.rglob("*"))
+            hidden.commit()
+        except BaseException:
+            hidden.discard()
+            raise
+    return count

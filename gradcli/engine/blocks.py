@@ -15,18 +15,18 @@ Work = Callable[[list[Array], int, int], None]  # with a thread's buffers, at th
 
 _SMALL = 2**16  # bytes of an array: a larger one is an allocation of its own, which can be freed alone
 
-_in_rows, _dtype = attrgetter("flags.c_contiguous"), attrgetter("dtype")
+_is_contiguous, _dtype = attrgetter("flags.c_contiguous"), attrgetter("dtype")
 
 
-def are_rows(arrays: Collection[Array]) -> bool:
-    """Return whether kernels can read and write the arrays; it is quick, since a call may have a thousand of them."""
-    return all(map(_in_rows, arrays)) and set(map(_dtype, arrays)) <= {np.dtype(float)}
+def are_contiguous(arrays: Collection[Array]) -> bool:
+    """Return whether arrays are contiguous float64, as kernels need them; it is quick: a call may have a thousand."""
+    return all(map(_is_contiguous, arrays)) and set(map(_dtype, arrays)) <= {np.dtype(float)}
 
 
-def new_rows(shapes: Mapping[str, Shape], count: int) -> dict[str, Array]:
+def new_arrays(shapes: Mapping[str, Shape], count: int) -> dict[str, Array]:
     """Return new arrays for so many points; many small numbers of them are rows of one.
 
-    >>> {name: a.shape for name, a in new_rows({"y": (), "z": (2,)}, 3).items()}
+    >>> {name: a.shape for name, a in new_arrays({"y": (), "z": (2,)}, 3).items()}
     {'y': (3,), 'z': (2, 3)}
     """
     if 8 * count > _SMALL or any(shapes.values()):
@@ -40,8 +40,11 @@ def on_views(
     results: Arrays,
     checked: Collection[Array] | None = None,
 ) -> Work | None:
-    """Return the work of `run` on views of a block of points; None unless the arrays `checked`, or all, are rows."""
-    if not are_rows([*points.values(), *results.values()] if checked is None else checked):
+    """Return the work of `run` on views of a block of points.
+
+    None unless the arrays `checked`, or all, are contiguous float64.
+    """
+    if not are_contiguous([*points.values(), *results.values()] if checked is None else checked):
         return None
     count = next((a.shape[-1] for a in results.values()), 0)
 

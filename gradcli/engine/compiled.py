@@ -11,7 +11,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from gradcli.engine.blocks import Arrays, Work, are_rows
+from gradcli.engine.blocks import Arrays, Work, are_contiguous
 from gradcli.engine.evaluate import depends_on_count
 from gradcli.engine.numpy_kernel import NumpyKernel
 from gradcli.engine.numpy_plan import CACHE_LINE
@@ -19,7 +19,7 @@ from gradcli.engine.schedule import Schedule
 from gradcli.errors import InputError, Notes
 from gradcli.graph.array import Array
 from gradcli.graph.graph import Graph
-from gradcli.platform import cores
+from gradcli.process.platform import cores
 
 _LINE = CACHE_LINE // 8  # points in a line of the cache
 
@@ -40,7 +40,7 @@ class Kernel(Protocol):
         """Return the memory that a thread needs for blocks of `count` points."""
 
     def begin(self, points: Arrays, results: Arrays) -> Work | None:
-        """Return the work that computes the results at a block of points; None unless all arrays are rows."""
+        """Return the work that computes the results at a block of points; None unless they are contiguous float64."""
 
 
 class Compiled:
@@ -102,14 +102,14 @@ class Compiled:
         return {**self._outputs, **(out or results)}
 
     def _copied(self, points: Arrays, results: Arrays, count: int) -> None:
-        """Fill the results by way of copies that are rows."""
+        """Fill the results by way of contiguous copies."""
         points = {name: np.ascontiguousarray(a, float) for name, a in points.items()}
-        rows = results if are_rows(results.values()) else self.kernel.new(count)
-        work = self.kernel.begin(points, rows)
+        contiguous = results if are_contiguous(results.values()) else self.kernel.new(count)
+        work = self.kernel.begin(points, contiguous)
         assert work is not None
         self._run(work, count)
-        if rows is not results:
-            for name, array in rows.items():
+        if contiguous is not results:
+            for name, array in contiguous.items():
                 results[name][...] = array
 
     def _run(self, work: Work, count: int) -> None:

@@ -23,7 +23,7 @@ _FADES = 0.3  # the share of its jump that a smooth function keeps at a tenth of
 class Difference:
     """The derivative along a direction, about how far it may be off, and where the function has a corner.
 
-    `rounding` is the error that rounding causes at the largest step: no difference can be more accurate.  `slope` is
+    `rounding` is the least error that rounding causes by any step: no difference can be more accurate.  `slope` is
     the larger of the slopes to both sides by that step: what a derivative that is 0 is small in comparison with.  All
     have the function's shape with the points along the last axis.
     """
@@ -118,7 +118,7 @@ def _with_steps(
     off = np.abs(central[-1] - value)  # large steps agree with each other outside of a narrow region
     least = np.where(off > _DOUBTS * (rounding[-1] + least), off, least)
     slope = np.maximum(np.abs(above[0] - centre), np.abs(centre - below[0])) / steps[0]
-    return Difference(value, least, rounding[0], slope, _corners(centre, above, below, steps, level))
+    return Difference(value, least, np.min(rounding, axis=0), slope, _corners(centre, above, below, steps, level))
 
 
 def _corners(

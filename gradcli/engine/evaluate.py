@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from typing import Protocol
 
 import numpy as np
 
@@ -50,6 +51,20 @@ def values_of(
     `rounded` maps each node that is computed, and its value, to the value that the nodes behind it read.
     Complex `values` are kept, for a complex step: of operations that are not analytic their results mean nothing.
     """
+    return evaluator(graph, wanted)(values, rounded)
+
+
+class Evaluator(Protocol):
+    """Returns the values of nodes, from those of the inputs of their graph and from `rounded` of `values_of`."""
+
+    def __call__(
+        self, values: Mapping[str, Array], rounded: Callable[[Node, Array], Array] | None = None
+    ) -> dict[Node, Array]:
+        """Return the values."""
+
+
+def evaluator(graph: Graph, wanted: Iterable[Node]) -> Evaluator:
+    """Return `values_of` for these nodes, which are lowered once for many calls."""
     wanted = list(wanted)
     nodes = graph.order(wanted)
     simpler = lower(nodes)
@@ -57,16 +72,23 @@ def values_of(
     if tuple(map(simpler.__getitem__, nodes)) != nodes:
         nodes = scheduled(kept)
     last = last_readers(nodes, kept)
-    inputs = {node: values[name] for name, node in graph.inputs.items() if name in values}
-    results = {n: v if np.iscomplexobj(v) else np.asarray(v, dtype=n.dtype) for n, v in inputs.items()}
-    with np.errstate(all="ignore"):
+    names = {node: name for name, node in graph.inputs.items()}
+
+    @np.errstate(all="ignore")
+    def evaluated(
+        values: Mapping[str, Array], rounded: Callable[[Node, Array], Array] | None = None
+    ) -> dict[Node, Array]:
+        inputs = {node: values[name] for node, name in names.items() if name in values}
+        results = {n: v if np.iscomplexobj(v) else np.asarray(v, dtype=n.dtype) for n, v in inputs.items()}
         for node in nodes:
             if not node.is_leaf:
                 value = constant(node) if node.is_constant else forward(node)(*map(results.__getitem__, node.args))
                 results[node] = value if rounded is None else rounded(node, value)
             for done in last.get(node, ()):
                 del results[done]
-    return {n: results[simpler[n]] for n in wanted}
+        return {n: results[simpler[n]] for n in wanted}
+
+    return evaluated
 
 
 def at_point(

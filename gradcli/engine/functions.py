@@ -12,7 +12,7 @@ from functools import cache
 
 import numpy as np
 
-from gradcli.engine.polygamma import MAX_ORDER, polygamma_of_order
+from gradcli.engine.polygamma import MAX_ORDER, hurwitz_zeta, polygamma_of_order
 from gradcli.graph.array import Array
 
 
@@ -24,7 +24,7 @@ def into(out: Array | None, result: Array) -> Array:
     return out
 
 
-def copied(x: Array, out: Array | None = None) -> Array:
+def identity(x: Array, out: Array | None = None) -> Array:
     """Return a copy, also of booleans, which `np.positive` does not take."""
     return into(out, np.copy(x) if out is None else x)
 
@@ -62,7 +62,12 @@ def digamma(x: Array, out: Array | None = None) -> Array:
 
 def polygamma(n: Array, x: Array, out: Array | None = None) -> Array:
     """Return the n-th derivative of digamma."""
-    return _into(_of_orders)(n, x, out=out)
+    return with_out(_of_orders)(n, x, out=out)
+
+
+def zeta(x: Array, q: Array, out: Array | None = None) -> Array:
+    """Return Hurwitz's zeta function."""
+    return with_out(hurwitz_zeta)(np.asarray(x, float), np.asarray(q, float), out=out)
 
 
 def _of_orders(n: Array, x: Array) -> Array:
@@ -82,9 +87,9 @@ def _special(name: str, fallback: Callable[..., float]) -> Callable[..., Array]:
     try:
         import scipy.special
     except ImportError:
-        return _into(np.vectorize(_with_poles(name, fallback), otypes=[float]))
+        return with_out(np.vectorize(_with_poles(name, fallback), otypes=[float]))
     if name == "gammaln":
-        return _into(_scipy_lgamma)
+        return with_out(_scipy_lgamma)
     function: Callable[..., Array] = getattr(scipy.special, name)
     return function
 
@@ -98,7 +103,7 @@ gamma = _of_one("gamma", math.gamma)  # nan at its poles
 lgamma = _of_one("gammaln", math.lgamma)  # log|Γ(x)|; inf at the poles
 
 
-def _into(function: Callable[..., Array]) -> Callable[..., Array]:
+def with_out(function: Callable[..., Array]) -> Callable[..., Array]:
     """Return the function with an argument `out`."""
 
     def call(*args: Array, out: Array | None = None) -> Array:

@@ -27,12 +27,13 @@ def hoisted(schedule: Schedule) -> Schedule:
 def _before_broadcast(node: Node, schedule: Schedule) -> Node | None:
     """Return an operation on broadcast scalars as the broadcast of the operation on the scalars.
 
-    What is the same at all points has been repeated already.
+    None where an argument is not a scalar, or none is broadcast.  A node in `schedule.same` stays as it is, for its
+    value is computed already: a broadcast in it is an array.
     """
     if not node.shape or not OPERATIONS[node.op].broadcasts:
         return None
-    numbers = [a if a in schedule.same else operand(a, "broadcast") or a for a in node.args]
-    if any(a.shape for a in numbers) or all(a in node.args for a in numbers):
+    scalars = [a if a in schedule.same else operand(a, "broadcast") or a for a in node.args]
+    if any(a.shape for a in scalars) or all(a in node.args for a in scalars):
         return None
-    number = Node(node.op, tuple(numbers), (), node.settings, node.dtype)
-    return Node("broadcast", (number,), node.shape, (node.shape,), node.dtype)
+    scalar = Node(node.op, tuple(scalars), (), node.settings, node.dtype)
+    return Node("broadcast", (scalar,), node.shape, (node.shape,), node.dtype)

@@ -10,7 +10,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from gradcli.engine.blocks import Arrays, Work, new_rows, on_views
+from gradcli.engine.blocks import Arrays, Work, new_arrays, on_views
 from gradcli.engine.jax_target import function_of
 from gradcli.engine.schedule import Schedule
 from gradcli.graph.rewrite import interpret
@@ -25,7 +25,7 @@ class JaxKernel:
 
     def __init__(self, schedule: Schedule) -> None:
         jax.config.update("jax_enable_x64", True)
-        self._schedule, self.new = schedule, partial(new_rows, schedule.shapes)
+        self._schedule, self.new = schedule, partial(new_arrays, schedule.shapes)
         self._run = jax.jit(self._function)
         live = max(1, sum(n.size for n in schedule.steps))
         longest = max(1, min(_LONGEST, _MEMORY // live))
@@ -42,7 +42,7 @@ class JaxKernel:
         return []
 
     def begin(self, points: Arrays, results: Arrays) -> Work | None:
-        """Return the work that computes the results at a block of points; None unless all arrays are rows."""
+        """Return the work that computes the results at a block of points; None unless they are contiguous float64."""
         return on_views(self.run, points, results)
 
     def run(self, buffers: list[Array], points: Mapping[str, Array], results: Mapping[str, Array]) -> None:

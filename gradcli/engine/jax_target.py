@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from operator import attrgetter
 from typing import Any
 
 import jax
@@ -12,8 +13,8 @@ import jax.scipy.special
 import numpy as np
 
 from gradcli.engine.linear_algebra import points_in_front, stacked_matmul
-from gradcli.engine.numpy_target import NAMES
 from gradcli.engine.products import FAR
+from gradcli.errors import InputError
 from gradcli.graph.construct import Axes
 from gradcli.graph.einsum import parts
 from gradcli.graph.index_arrays import IndexArray
@@ -29,18 +30,14 @@ def _at_most(x: Array, high: Array) -> Array:
 
 
 # Elementwise operations that JAX's NumPy does not have, or has otherwise.
-_FUNCTIONS: dict[str, Callable[..., Array]] = {
+FUNCTIONS: dict[str, Callable[..., Array]] = {
     "where": jnp.where,
     # XLA would rewrite sqrt(x*x) as |x|, which does not overflow: the barrier hides the argument from it.
     "sqrt": lambda x: jnp.sqrt(jax.lax.optimization_barrier(x)),
     "clamp": lambda x, low, high: _at_most(-_at_most(-x, -low), high),  # a zero keeps its sign
     "sign": lambda x: jnp.where(jnp.isnan(x), 0.0, jnp.sign(x)),
     "softplus": lambda x: jnp.logaddexp(0.0, x),
-    "erf": jax.scipy.special.erf,
-    "erfc": jax.scipy.special.erfc,
-    "gamma": jax.scipy.special.gamma,
-    "lgamma": jax.scipy.special.gammaln,
-    "digamma": jax.scipy.special.digamma,
+    "identity": jnp.copy,
     "polygamma": lambda n, x: jax.scipy.special.polygamma(n.astype(int), x),
 }
 
@@ -88,15 +85,16 @@ def _is_at(axis: int, index: Array, x: Array) -> Array:
     return indices == jnp.expand_dims(index, axis)
 
 
-def _order(axis: int, descending: bool, x: Array) -> Array:
+def _argsort(axis: int, descending: bool, x: Array) -> Array:
     if not descending:
         return jnp.argsort(x, axis=axis, stable=True)
-    backwards = jnp.argsort(jnp.flip(x, axis), axis=axis, stable=True)
-    return x.shape[axis] - 1 - jnp.flip(backwards, axis)
+    # A stable ascending order from the other end: equal elements keep their order, as in PyTorch.
+    reversed_order = jnp.argsort(jnp.flip(x, axis), axis=axis, stable=True)
+    return x.shape[axis] - 1 - jnp.flip(reversed_order, axis)
 
 
 def _median_index(axis: int, x: Array) -> Array:
-    middle = jnp.take(_order(axis, False, x), (x.shape[axis] - 1) // 2, axis=axis)
+    middle = jnp.take(_argsort(axis, False, x), (x.shape[axis] - 1) // 2, axis=axis)
     lost = jnp.isnan(x)
     return jnp.where(lost.any(axis=axis), lost.argmax(axis=axis), middle)
 
@@ -184,28 +182,22 @@ JAX: dict[str, Any] = {
     "product_of_others": _product_of_others,
     "max": lambda axes, ties, x: jnp.where(jnp.isnan(x).any(axis=axes), jnp.nan, x.max(axis=axes)),
     "min": lambda axes, ties, x: jnp.where(jnp.isnan(x).any(axis=axes), jnp.nan, x.min(axis=axes)),
-    "cumsum": lambda axis, x: jnp.cumsum(x, axis=axis),
-    "cumprod": lambda axis, x: jnp.cumprod(x, axis=axis),
     "recurrence": _recurrence,
     "argmax_mask": lambda axis, x: _is_at(axis, x.argmax(axis=axis), x),
     "argmin_mask": lambda axis, x: _is_at(axis, x.argmin(axis=axis), x),
     "argmedian_mask": lambda axis, x: _is_at(axis, _median_index(axis, x), x),
     "argmax": lambda axis, x: x.argmax(axis=axis).astype(float),
     "argmin": lambda axis, x: x.argmin(axis=axis).astype(float),
-    "sort": lambda axis, descending, x: jnp.take_along_axis(x, _order(axis, descending, x), axis),
-    "argsort": lambda axis, descending, x: _order(axis, descending, x).astype(float),
+    "sort": lambda axis, descending, x: jnp.take_along_axis(x, _argsort(axis, descending, x), axis),
+    "argsort": lambda axis, descending, x: _argsort(axis, descending, x).astype(float),
     "take_along": _take_along,
     "put_along": lambda axis, x, order: _take_along(axis, x, jnp.argsort(order, axis=axis)),
     "median": _median,
     "matmul": _matmul,
     "einsum": _einsum,
-    "det": _stacked(jnp.linalg.det),
-    "inv": _stacked(jnp.linalg.inv),
-    "solve": _stacked(jnp.linalg.solve),
     "cofactors": _stacked(_cofactors),
     "eigvalsh": _stacked(jnp.linalg.eigvalsh),
     "eigvecsh": _stacked(lambda x: jnp.linalg.eigh(x)[1]),
-    "svdvals": _stacked(jnp.linalg.svdvals),
     "svd_u": lambda full, x: _stacked(lambda m: jnp.linalg.svd(m, full)[0])(x),
     "svd_vh": lambda full, x: _stacked(lambda m: jnp.linalg.svd(m, full)[2])(x),
     "cast": lambda dtype, x: x.astype(dtype),
@@ -226,6 +218,26 @@ JAX: dict[str, Any] = {
 
 def function_of(node: Node) -> Callable[..., Array]:
     """Return the JAX function of a node, which takes the arrays of its arguments."""
-    if OPERATIONS[node.op].broadcasts:
-        return _FUNCTIONS.get(node.op) or getattr(jnp, NAMES.get(node.op, node.op))
-    return partial(JAX[node.op], *node.settings)
+    row = OPERATIONS[node.op]
+    own = (FUNCTIONS if row.broadcasts else JAX).get(node.op)
+    if own is None:
+        own = _of_library(node.op)
+        own = own if row.broadcasts else _stacked(own) if row.kind == "matrix" else _along(own)
+    return own if row.broadcasts else partial(own, *node.settings)
+
+
+def _of_library(op: str) -> Callable[..., Array]:
+    """Return JAX's own function by its name on the row, which is that of its NumPy unless it begins with `jax.`.
+
+    Errors: `InputError` where the row has none.
+    """
+    name = OPERATIONS[op].spelling_in("jax")
+    if not name:
+        raise InputError(f"the JAX engine has no function for `{op}`")
+    function: Callable[..., Array] = attrgetter(name.removeprefix("jax."))(jax if name.startswith("jax.") else jnp)
+    return function
+
+
+def _along(function: Callable[..., Array]) -> Callable[..., Array]:
+    """Return a function along the axis that is the first setting."""
+    return lambda axis, *more: function(more[-1], axis=axis)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Sequence
 
 from gradcli.graph.node import Node, Rule, const, is_const, operand, operands
 from gradcli.graph.operations import OPERATIONS
@@ -10,17 +10,18 @@ from gradcli.graph.rewrite import Rewriter
 from gradcli.graph.signs import SIGNS
 
 
-def lower(nodes: Iterable[Node]) -> dict[Node, Node]:
+def lower(nodes: Sequence[Node]) -> dict[Node, Node]:
     """Return for each node one with the same value in the few operations that engines have.
 
-    Softmax, for one, is made of exp, max, sum and `/`.  `nodes` are in the order of computation.
+    Softmax, for one, is made of exp, max, sum and `/`.  `nodes` are in the order of computation.  Where there are
+    calls, equal nodes are one: the residuals that a definition and a pullback read are computed once.
 
     >>> from gradcli.graph.node import elementwise, leaf
     >>> x = leaf()
     >>> lower([x, y := elementwise("sec", x)])[y]
     div(const, cos), shape ()
     """
-    return _LOWERING.rewritten(nodes)
+    return Rewriter(RULES, DEFINITIONS, sharing=not _CALLS.isdisjoint({n.op for n in nodes})).rewritten(nodes)
 
 
 def _definition(definition: Callable[..., Node | None]) -> Rule:
@@ -74,5 +75,5 @@ def _doubled(node: Node) -> Node:
 
 
 RULES: dict[str, Rule] = {**SIGNS, "mul": _product}
+_CALLS = frozenset(op for op, row in OPERATIONS.items() if row.kind == "call")
 DEFINITIONS = {op: _definition(row.for_engines) for op, row in OPERATIONS.items() if row.for_engines is not None}
-_LOWERING = Rewriter(RULES, DEFINITIONS, sharing=False)  # what engines compute, they share later

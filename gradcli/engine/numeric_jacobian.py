@@ -18,7 +18,7 @@ class NumericJacobian:
     """The Jacobian of the outputs with respect to the leaves `wrt`, ready to be evaluated at points.
 
     Called with an array of its shape for each leaf, it returns J[i, j] = ∂y_i/∂x_j, of shape (elements of all outputs,
-    elements of the leaves).
+    elements of the leaves).  It evaluates the graph of J: no finite differences are taken.
     """
 
     def __init__(self, graph: Graph, wrt: Sequence[str]) -> None:

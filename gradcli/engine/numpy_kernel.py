@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import cached_property
 
-from gradcli.engine.blocks import Arrays, Work, new_rows, on_views
+from gradcli.engine.blocks import Arrays, Work, new_arrays, on_views
 from gradcli.engine.hoisting import hoisted
 from gradcli.engine.isomorphic import vectorised
 from gradcli.engine.numpy_plan import Plan
@@ -48,14 +48,14 @@ class NumpyKernel:
     def new(self, count: int) -> dict[str, Array]:
         """Return arrays for the results at `count` points."""
         rows = self._rows_for(count)
-        return rows.new(count) if rows else new_rows(self._schedule.shapes, count)
+        return rows.new(count) if rows else new_arrays(self._schedule.shapes, count)
 
     def buffers(self, count: int) -> list[Array]:
         """Return the buffers for blocks of `count` points; every thread needs its own."""
         return (self._rows_for(count) or self._plan).memory(count)
 
     def begin(self, points: Arrays, results: Arrays) -> Work | None:
-        """Return the work that computes the results at a block of points; None unless all arrays are rows."""
+        """Return the work that computes the results at a block of points; None unless they are contiguous float64."""
         rows = self._rows_for(next((a.shape[-1] for a in results.values()), 0))
         return (rows and rows.begin(points, results)) or on_views(self.run, points, results)
 

@@ -9,11 +9,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from functools import cache, partial
+from operator import attrgetter
 
 import numpy as np
 
 from gradcli.engine import functions, linear_algebra, products, sorting
-from gradcli.engine.functions import into
+from gradcli.engine.functions import into, with_out
+from gradcli.errors import InputError
 from gradcli.graph.array import Array
 from gradcli.graph.dtypes import DType
 from gradcli.graph.einsum import labels
@@ -24,13 +26,12 @@ from gradcli.graph.operations import OPERATIONS
 
 def forward(node: Node) -> Callable[..., Array]:
     """Return the NumPy function of a node that is lowered: it takes the arrays of the arguments, and `out`."""
-    result = _elementwise(node.op)
-    if result is not None:
-        return result
-    function = NUMPY.get(node.op) or OPERATIONS[node.op].move
-    assert function is not None  # a test has every primitive operation
+    if (function := _elementwise(node.op)) is not None:
+        return function
+    row = OPERATIONS[node.op]
+    function = NUMPY.get(node.op) or row.move or _along(node.op)
     general = partial(function, *node.settings)
-    if OPERATIONS[node.op].kind == "contraction" and node.dtype == "float64":
+    if row.kind == "contraction" and node.dtype == "float64":
         if products_of(node) <= _SMALL:
             return partial(_small_product, labels(node))
         if products_of(node) >= LARGE:
@@ -42,8 +43,27 @@ def forward(node: Node) -> Callable[..., Array]:
 def _elementwise(op: str) -> Callable[..., Array] | None:
     if not OPERATIONS[op].broadcasts:
         return None
-    name = NAMES.get(op, op)
-    function: Callable[..., Array] = getattr(functions, name, None) or getattr(np, name)
+    own: Callable[..., Array] | None = getattr(functions, op, None)
+    function = own or _of_library(op)
+    return function if own or isinstance(function, np.ufunc) else with_out(function)
+
+
+@cache
+def _along(op: str) -> Callable[..., Array]:
+    """Return NumPy's function along the axes, or the axis, that are the first setting."""
+    function = _of_library(op)
+    return lambda axes, *more, out=None: function(more[-1], axis=axes, out=out)
+
+
+def _of_library(op: str) -> Callable[..., Array]:
+    """Return NumPy's own function by its name on the row.
+
+    Errors: `InputError` where the row has none.
+    """
+    name = OPERATIONS[op].spelling_in("numpy")
+    if not name:
+        raise InputError(f"the NumPy engine has no function for `{op}`")
+    function: Callable[..., Array] = attrgetter(name)(np)
     return function
 
 
@@ -121,41 +141,11 @@ def _first_mask(axis: int, best: Array, x: Array, out: Array | None) -> Array:
     return np.asarray(np.equal(indices, np.expand_dims(best, axis), out=out))
 
 
-# Elementwise operations that NumPy has under another name.
-NAMES = {
-    "sub": "subtract",
-    "mul": "multiply",
-    "div": "true_divide",
-    "neg": "negative",
-    "pow": "power",
-    "identity": "copied",
-    "asin": "arcsin",
-    "acos": "arccos",
-    "atan": "arctan",
-    "atan2": "arctan2",
-    "asinh": "arcsinh",
-    "acosh": "arccosh",
-    "atanh": "arctanh",
-    "round": "rint",
-    "lt": "less",
-    "le": "less_equal",
-    "gt": "greater",
-    "ge": "greater_equal",
-    "eq": "equal",
-    "ne": "not_equal",
-    "and": "logical_and",
-    "or": "logical_or",
-    "not": "logical_not",
-}
-
 NUMPY: dict[str, Callable[..., Array]] = {
     "sum": _sum,
     "prod": products.prod,
     "product_of_others": products.product_of_others,
-    "max": lambda axes, ties, x, out=None: x.max(axis=axes, out=out),
-    "min": lambda axes, ties, x, out=None: x.min(axis=axes, out=out),
     "cumsum": _cumsum,
-    "cumprod": lambda axis, x, out=None: np.multiply.accumulate(x, axis=axis, out=out),
     "recurrence": _recurrence,
     "argmax_mask": lambda axis, x, out=None: _first_mask(axis, x.argmax(axis=axis), x, out),
     "argmin_mask": lambda axis, x, out=None: _first_mask(axis, x.argmin(axis=axis), x, out),

@@ -1,4 +1,6 @@
-"""Derivatives of digamma, ψₙ(x) = (-1)ⁿ⁺¹·n!·Σ 1/(x + k)ⁿ⁺¹ over k = 0, 1, 2, …, for all orders n from 1.
+"""Hurwitz's zeta function, ζ(x, q) = Σ 1/(q + k)ˣ over k = 0, 1, 2, …, and derivatives of digamma made of it.
+
+These are ψₙ(x) = (-1)ⁿ⁺¹·n!·ζ(n + 1, x), for all orders n from 1.
 
 Terms are divided by the largest of them, so nothing overflows unless the result does: 171! is beyond float64, while
 ψ₁₇₁(100) is 1.5e-35.
@@ -19,6 +21,7 @@ _FEW = 12  # from this order on, terms 40 steps away from the largest do not cou
 _NEAR = 40
 _LOW = 10
 _TINY = 1e-300  # below it, float64 loses digits
+_NOTHING = 1e-18  # of a sum
 _FACTORIALS = 171  # that float64 has room for
 # B₂ₖ/(2k)!, the coefficients of Euler and Maclaurin's sum.
 _COEFFICIENTS = [
@@ -76,14 +79,38 @@ def _scaled(n: int, base: Array, total: Array) -> Array:
     return np.asarray(np.where((base < 0) & (s % 2 == 1), -result, result))
 
 
-def _tail_sum(s: int, x: Array) -> Array:
+def hurwitz_zeta(x: Array, q: Array) -> Array:
+    """Return Σ 1/(q + k)ˣ over k = 0, 1, 2, …; at the poles, and where the sum has no value, what PyTorch has.
+
+    >>> hurwitz_zeta(np.array([2.0, 3.0, 2.0]), np.array([1.0, -1.5, 0.0])).round(9)
+    array([1.64493407, 0.11810203,        inf])
+    """
+    x, q = np.broadcast_arrays(x, q)
+    result = np.full(x.shape, np.nan)
+    result[(x == 1) | ((x > 1) & (q <= 0) & (q == np.floor(q)))] = np.inf
+    above = (x > 1) & (q > 0) & (q < np.inf)
+    result[above] = q[above] ** -x[above] * _tail_sum(x[above], q[above])
+    below = (x > 1) & (q < 0) & (q != np.floor(q)) & (x == np.floor(x)) & (x < np.inf)
+    for s in map(int, np.unique(x[below])):
+        points = below & (x == s)
+        if s > _FEW:
+            base, total = _near_sum(s, q[points])
+            result[points] = total * base**-s
+        else:
+            result[points] = (-1) ** s / math.factorial(s - 1) * _reflected(s - 1, q[points])
+    return result
+
+
+def _tail_sum(s: Array | int, x: Array) -> Array:
     """Return Σ (x/(x + k))ˢ over all k from 0, by Euler and Maclaurin's sum behind the first terms."""
     z = x.copy()
-    total = np.zeros_like(x)
-    while (small := z < s + 12).any():
-        total[small] += (x[small] / z[small]) ** s
+    total, term = np.zeros_like(x), np.ones_like(x)
+    s = np.broadcast_to(s, x.shape)
+    while (small := (z < s + 12) & (term > _NOTHING * total)).any():
+        total[small] += term[small]
         z[small] += 1
-    term = (x / z) ** s
+        term[small] = (x[small] / z[small]) ** s[small]
+    term = np.where(term > _NOTHING * total, term, 0)  # the rest of the sum is of the size of its first term
     total += term * (z / (s - 1) + 0.5)
     term = term * s / z
     for k, coefficient in enumerate(_COEFFICIENTS):

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 
 import numpy as np
 
-from gradcli.engine.evaluate import number, values_of
+from gradcli.engine.evaluate import evaluator, number
 from gradcli.graph.array import Array
 from gradcli.graph.dtypes import FLOATING
 from gradcli.graph.graph import Graph
@@ -34,10 +34,11 @@ def term_sizes(graph: Graph, values: Mapping[str, Array], wanted: Iterable[Node]
     True
     """
     wanted = list(wanted)
-    exact = values_of(graph, values, wanted)
+    evaluate = evaluator(graph, wanted)
+    exact = evaluate(values)
     sizes = [np.zeros(np.shape(exact[n])) for n in wanted]
     for seed in range(_SAMPLES):
-        changed = values_of(graph, values, wanted, _Changed(seed))
+        changed = evaluate(values, _Changed(seed))
         for k, node in enumerate(wanted):
             size = np.abs(changed[node].astype(float) - exact[node].astype(float)) / _CHANGE
             sizes[k] = np.maximum(sizes[k], np.nan_to_num(size, posinf=0))

@@ -12,7 +12,7 @@ import numpy as np
 from gradcli.engine.evaluate import evaluate
 from gradcli.engine.lowering import lower
 from gradcli.graph.array import Array
-from gradcli.graph.graph import Graph, depending, scheduled
+from gradcli.graph.graph import Graph, computed_from, depending, scheduled
 from gradcli.graph.node import Node, operand
 from gradcli.graph.operations import OPERATIONS
 from gradcli.graph.rewrite import optimise
@@ -66,7 +66,7 @@ class Schedule:
         """Return the schedule in which steps are those nodes, of the same values."""
         outputs = {name: new.get(n, n) for name, n in self.outputs.items()}
         inputs = {*self.inputs.values(), *self.same}
-        steps = ordered([n for n in scheduled(outputs.values(), inputs) if n not in inputs], outputs.values())
+        steps = ordered(computed_from(inputs, outputs.values()), outputs.values())
         return replace(self, steps=steps, outputs=outputs)
 
     @property

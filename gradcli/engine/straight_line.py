@@ -10,6 +10,7 @@ import builtins
 import math
 import types
 from collections.abc import Callable, Sequence
+from operator import methodcaller
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,7 @@ from gradcli.engine.evaluate import constant
 from gradcli.engine.lowering import lower
 from gradcli.engine.numpy_target import LARGE, forward
 from gradcli.graph.einsum import products
-from gradcli.graph.graph import Graph, scheduled
+from gradcli.graph.graph import Graph, last_readers, scheduled
 from gradcli.graph.node import Node
 from gradcli.graph.operations import OPERATIONS
 from gradcli.graph.rewrite import optimise
@@ -54,13 +55,10 @@ class StraightLine:
     """
 
     def __init__(self, graph: Graph) -> None:
-        small = optimise(graph)
-        new = lower(small.nodes)
-        self._inputs = list(small.inputs.values())
-        self._outputs = [new[y] for y in small.outputs.values()]
-        self._nodes = scheduled(self._outputs, self._inputs)
-        scalar = _OF_SCALARS.issuperset(n.op for n in self._nodes if n.args) and not any(n.shape for n in self._nodes)
-        self._scalar = _written(self._inputs, self._nodes, self._outputs, True) if scalar else None
+        self._lists = _lists(graph)
+        nodes = self._lists[1]
+        scalar = _OF_SCALARS.issuperset(n.op for n in nodes if n.args) and not any(n.shape for n in nodes)
+        self._scalar: Run | None = _written(*self._lists, True) if scalar else None
         self._arrays: Run | None = None
 
     def __call__(self, *inputs: Any) -> tuple[Any, ...]:
@@ -71,39 +69,80 @@ class StraightLine:
             except (ArithmeticError, ValueError):  # what NumPy has inf or nan for
                 pass
         if self._arrays is None:
-            self._arrays = _written(self._inputs, self._nodes, self._outputs, False)
+            self._arrays = _written(*self._lists, False)
         with np.errstate(all="ignore"):
             return self._arrays(*inputs)
 
 
-def _written(inputs: Sequence[Node], nodes: Sequence[Node], outputs: Sequence[Node], scalar: bool) -> Run:
-    """Return the function; its text has names that are numbered, and nothing that the user wrote."""
+def in_place(graph: Graph) -> Callable[..., None]:
+    """Return a graph as a function that changes arrays: an output overwrites the input of its name.
+
+    Inputs are arrays, each of its dtype; where all operations are elementwise, of any shapes that broadcast.  NumPy
+    warns of 1/0 as it is set to.
+
+    >>> from gradcli.graph.node import leaf
+    >>> x, a = leaf((2,)), np.array([1.0, 2.0])
+    >>> in_place(Graph.of({"x": x}, {"x": 3 * x}))(a)
+    >>> a
+    array([3., 6.])
+    """
+    inputs, nodes, outputs = _lists(graph)
+    changed = [graph.inputs[name] for name in graph.outputs]
+    return _written(inputs, nodes, outputs, False, changed)
+
+
+def _lists(graph: Graph) -> tuple[Sequence[Node], Sequence[Node], Sequence[Node]]:
+    """Return the inputs, all nodes and the outputs of a graph, lowered."""
+    small = optimise(graph)
+    new = lower(small.nodes)
+    inputs, outputs = list(small.inputs.values()), [new[y] for y in small.outputs.values()]
+    return inputs, scheduled(outputs, inputs), outputs
+
+
+def _written(
+    inputs: Sequence[Node],
+    nodes: Sequence[Node],
+    outputs: Sequence[Node],
+    scalar: bool,
+    changed: Sequence[Node] | None = None,
+) -> Callable[..., Any]:
+    """Return the function, which returns the outputs, or writes them into inputs that are `changed`.
+
+    Its text has names that are numbered, and nothing that the user wrote.
+    """
     names = {n: f"x{k}" for k, n in enumerate(inputs)}
     known: dict[str, Any] = {}
     lines: list[str] = []
+    last, free = last_readers(nodes, outputs), list[str]()  # a name whose value nothing reads any more is used again
     for node in nodes:
         if node in names:
             continue
-        name = names[node] = f"t{len(names)}"
         if node.is_constant:
+            name = names[node] = f"t{len(names)}"
             value = constant(node)[..., 0]
             known[name] = value.item() if scalar or not node.shape else np.array(value)
             continue
-        args = [names[a] for a in node.args]
-        lines.append(f" {name} = {_expression(node, args, name, known, scalar)}")
-    lines.append(f" return ({''.join(f'{names[y]}, ' for y in outputs)})")
+        expression = _expression(node, [names[a] for a in node.args], known, scalar)
+        free += [names[a] for a in last.get(node, ()) if a.args]
+        names[node] = free.pop() if free else f"t{len(names)}"
+        lines.append(f" {names[node]} = {expression}")
+    if changed is None:
+        lines.append(f" return ({''.join(f'{names[y]}, ' for y in outputs)})")
+    else:
+        lines += [f" {names[x]}[...] = {names[y]}" for x, y in zip(changed, outputs, strict=True)]
     text = f"def run({', '.join(names[n] for n in inputs)}):\n" + "\n".join(lines)
     module = compile(text, "<straight line>", "exec")
     code = next(c for c in module.co_consts if isinstance(c, types.CodeType))
     return types.FunctionType(code, known | {"__builtins__": builtins})
 
 
-def _expression(node: Node, args: Sequence[str], name: str, known: dict[str, Any], scalar: bool) -> str:
+def _expression(node: Node, args: Sequence[str], known: dict[str, Any], scalar: bool) -> str:
     """Return the text of an operation; what it calls is in `known`."""
     if (operator := _OPERATORS.get(node.op)) is not None:
         return operator.format(*args)
-    known[f"f_{name}"] = _SCALAR[node.op] if scalar else _of_arrays(node)
-    return f"f_{name}({', '.join(args)})"
+    name = f"f{len(known)}"
+    known[name] = _SCALAR[node.op] if scalar else _of_arrays(node)
+    return f"{name}({', '.join(args)})"
 
 
 def _of_arrays(node: Node) -> Callable[..., Any]:
@@ -132,6 +171,7 @@ def _einsum(node: Node, subscripts: str) -> Callable[..., Any]:
 _ARRAYS: dict[str, Callable[..., Callable[..., Any] | None]] = {
     "where": forward,
     "identity": forward,
+    "cast": lambda node, dtype: methodcaller("astype", np.dtype(dtype)),
     "sum": _sum,
     "matmul": lambda node: np.matmul,
     "outer": lambda node: np.multiply.outer,

@@ -17,12 +17,12 @@ from textual.widgets import Input, Static
 
 from gradcli.errors import InputError
 from gradcli.explore.fields import COTANGENT, RATE, Field
-from gradcli.explore.page import Look, Shown, plainly, shown
+from gradcli.explore.page import PageSettings, Shown, plainly, shown
 from gradcli.explore.panel import field_rows, plot_rows, rounded
 from gradcli.explore.state import Explorer, State
 from gradcli.guide.topics import topics
 from gradcli.report.prose import plain
-from gradcli.wrapping import cells
+from gradcli.text.wrapping import cells
 
 _QUICK = 0.03  # seconds in which a page with formulas may be made at once
 _QUIET = 0.15  # seconds without a change before formulas are worked on: a key held down changes more often
@@ -133,12 +133,12 @@ class ExplorerApp(App[None]):
         self.interrupted = False
         self.steps = setting.steps
         self.at = 0  # the field in focus
-        self.pass_ = 0  # the step that is marked, from 1
+        self.pass_ = 0  # the step that the page goes to, from 1; 0 where it is complete
         self.page = Shown("", range(0), 0, ())
-        self.ready = False  # SymPy has worked once
+        self.sympy_has_run = False
         self.seconds = 0.0  # that the last page with formulas took
         self.working = False  # the thread that makes pages with formulas
-        self.asked = 0  # pages until now; one that comes late is dropped
+        self.request = 0  # the number of the last page that was requested; an earlier one that comes late is dropped
 
     @property
     def focused_field(self) -> Field:
@@ -184,20 +184,20 @@ class ExplorerApp(App[None]):
         if too_small:
             self.query_one("#sections", Static).update(f"too small: {columns} columns and {rows} rows are needed")
             return
-        self.asked += 1
+        self.request += 1
         self._show_fields()
-        look = self._look()
-        at_once = self.ready and self.seconds < _QUICK
+        settings = self._page_settings()
+        at_once = self.sympy_has_run and self.seconds < _QUICK
         before = monotonic()
-        self._show_page(shown(self.explorer, self.explorer.state, look, formulas=at_once))
+        self._show_page(shown(self.explorer, self.explorer.state, settings, formulas=at_once))
         if at_once:
             self.seconds = monotonic() - before
         else:
-            self._work()
+            self._request_formulas()
 
-    def _look(self) -> Look:
+    def _page_settings(self) -> PageSettings:
         left = self._left()
-        return Look(self.steps, self.pass_, max(20, self.size.width - left - 4), self.setting.unicode)
+        return PageSettings(self.steps, self.pass_, max(20, self.size.width - left - 4), self.setting.unicode)
 
     def _left(self) -> int:
         """Return the columns of the fields."""
@@ -205,31 +205,36 @@ class ExplorerApp(App[None]):
         low, high = _LEFT
         return min(max(low, widest, self.size.width // 4), high, self.size.width // 2)
 
-    def _work(self) -> None:
+    def _request_formulas(self) -> None:
         """Make the page with formulas in a thread, one at a time: SymPy may take seconds."""
         if not self.working:
             self.working = True
-            self._wait(self.asked) if self.ready else self._start()
+            self._wait(self.request) if self.sympy_has_run else self._start()
 
-    def _wait(self, asked: int) -> None:
+    def _wait(self, request: int) -> None:
         """Start the thread once nothing has changed for a moment: it would slow down what follows a key held down."""
-        self.set_timer(_QUIET, lambda: self._start() if asked == self.asked else self._wait(self.asked))
+        self.set_timer(_QUIET, lambda: self._start() if request == self.request else self._wait(self.request))
 
     def _start(self) -> None:
-        Thread(target=self._formulas, args=(self.asked, self.explorer.state, self._look()), daemon=True).start()
+        Thread(
+            target=self._make_page, args=(self.request, self.explorer.state, self._page_settings()), daemon=True
+        ).start()
 
-    def _formulas(self, asked: int, state: State, look: Look) -> None:
+    def _make_page(self, request: int, state: State, settings: PageSettings) -> None:
+        """Make the page with its formulas, in a thread of its own."""
         before = monotonic()
-        page = shown(self.explorer, state, look, formulas=True)
+        page = shown(self.explorer, state, settings, formulas=True)
         seconds = monotonic() - before
-        self.call_from_thread(self._worked, asked, page, seconds if self.ready else 0.0)
+        # The first run loads SymPy: its time says nothing of the next.
+        self.call_from_thread(self._show_made, request, page, seconds if self.sympy_has_run else 0.0)
 
-    def _worked(self, asked: int, page: Shown, seconds: float) -> None:
-        self.working, self.ready, self.seconds = False, True, seconds
-        if asked == self.asked:
+    def _show_made(self, request: int, page: Shown, seconds: float) -> None:
+        """Show the page with its formulas; where another was requested meanwhile, make that one."""
+        self.working, self.sympy_has_run, self.seconds = False, True, seconds
+        if request == self.request:
             self._show_page(page)
         else:
-            self._work()
+            self._request_formulas()
 
     def _show_page(self, page: Shown) -> None:
         self.page = page
@@ -256,8 +261,10 @@ class ExplorerApp(App[None]):
         self.query_one("#fields", Static).update(Text("\n").join(text for _, text in rows[start : start + room]))
 
     def _show_plot(self, width: int, height: int) -> None:
-        curve = plot_rows(self.explorer, self.focused_field, width, height, self.setting.unicode)
-        self.query_one("#plot", Static).update(Text("\n").join(curve) if curve else "")
+        complete = self.pass_ in (0, self.page.steps)  # the curve tells the output and its slope
+        at = self.focused_field
+        curve = plot_rows(self.explorer, at, width, height, self.setting.unicode) if complete else []
+        self.query_one("#plot", Static).update(Text("\n").join(curve))
 
     def _below(self) -> int:
         """Return the rows that the fields do not have: the keys, the title, and messages."""
@@ -348,11 +355,15 @@ class ExplorerApp(App[None]):
         self._do(lambda: None)
 
     def action_pass(self, count: int) -> None:
-        """Mark the next step, or the one before: an operation of the forward pass, then an edge of the reverse pass."""
+        """Reveal the next step, or hide the last: an operation of the forward pass, then an edge of the reverse pass.
+
+        A page that is complete begins with the first step, or goes back from the last.
+        """
         if not self.steps:
             self.steps, self.pass_ = True, 0
             self._do(lambda: None)
-        self.pass_ = max(1, min(self.pass_ + count, self.page.steps))
+        before = self.page.steps if not self.pass_ and count < 0 else self.pass_
+        self.pass_ = max(1, min(before + count, self.page.steps))
         self._do(lambda: None, f"step {self.pass_} of {self.page.steps}")
 
     def action_call(self) -> None:

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from gradcli.explore.state import Explorer
 from gradcli.graph.array import Named
 from gradcli.notation.numbers import array_text, number_text
-from gradcli.platform import WINDOWS, quote
+from gradcli.process.platform import WINDOWS, quote
 
 _LETTERS = 100_000  # of a command
 

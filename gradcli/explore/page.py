@@ -1,4 +1,4 @@
-"""The page of a state: the sections of `gradcli backward`, without formulas at first, with the current step marked."""
+"""The page of a state: the sections of `gradcli backward`, without formulas at first, or as far as the current step."""
 
 from __future__ import annotations
 
@@ -9,21 +9,23 @@ from typing import NamedTuple
 from click import unstyle
 
 from gradcli.errors import InputError, Notes
-from gradcli.explain.backward.accumulation import backward
-from gradcli.explain.backward.backward_page import Choice, backward_pages
-from gradcli.explain.results import Wanted
-from gradcli.explain.sections import Block, Equations, Grid, Line, Page, Section, Words
 from gradcli.explore.state import Explorer, State
-from gradcli.plain import spelled
-from gradcli.report.pages.table import render
+from gradcli.pages.backward.page import backward_pages
+from gradcli.pages.backward.question import Gradients
+from gradcli.pages.results import Wanted
+from gradcli.pages.sections import Block, Equations, Grid, Line, Page, Section, Text, Value, Words
+from gradcli.report.documents.table import render
 from gradcli.report.render import DIGITS
+from gradcli.text.plain import spelled
 
 _NARROWEST = 20  # columns
 MARK = "▶ "
+UNKNOWN = "…"
+_LATER = "The gradients are shown with the last step."
 
 
-class Look(NamedTuple):
-    """The settings of a page: whether it has the tables of steps, the marked step (from 1; 0: none), and the width.
+class PageSettings(NamedTuple):
+    """The settings of a page: whether it has the tables of steps, the step that it goes to (from 1; 0: all), its width.
 
     Without `unicode`, in plain characters, of which some take more room.
     """
@@ -43,24 +45,54 @@ class Shown(NamedTuple):
     notes: tuple[str, ...]
 
 
-def shown(explorer: Explorer, state: State, look: Look, formulas: bool) -> Shown:
+def shown(explorer: Explorer, state: State, settings: PageSettings, formulas: bool) -> Shown:
     """Return the page of a state; without `formulas` (and J) it takes milliseconds."""
     notes = Notes()
     try:
-        page = _page(explorer, state, look.steps, formulas, notes)
+        page = _page(explorer, state, settings.steps, formulas, notes)
     except InputError as error:
-        return Shown(error.render(look.width), range(0), 0, ())
+        return Shown(error.render(settings.width), range(0), 0, ())
     count = sum(1 for _ in _rows(page))
-    text = _rendered(page, look)
-    if not look.unicode and (excess := max(map(len, plainly(unstyle(text)).split("\n"))) - look.width) > 0:
-        look = look._replace(width=max(_NARROWEST, look.width - excess))
-        text = _rendered(page, look)
-    lines = _marked_lines(page, look, text) if 0 < look.step <= count else range(0)
-    return Shown(text if look.unicode else plainly(text), lines, count, tuple(notes.lines))
+    if 0 < settings.step < count:
+        page, notes = _up_to(page, settings.step), Notes()
+    text = _rendered(page, settings)
+    if not settings.unicode and (excess := max(map(len, plainly(unstyle(text)).split("\n"))) - settings.width) > 0:
+        settings = settings._replace(width=max(_NARROWEST, settings.width - excess))
+        text = _rendered(page, settings)
+    lines = _marked_lines(page, settings, text) if 0 < settings.step <= count else range(0)
+    return Shown(text if settings.unicode else plainly(text), lines, count, tuple(notes.lines))
 
 
-def _rendered(page: Page, look: Look) -> str:
-    return render(page, DIGITS, look.width, styled=True, half_blocks=look.unicode)
+def _up_to(page: Page, step: int) -> Page:
+    """Return the page with the numbers of the steps up to one alone; each later step still has its row."""
+    sections, before = [], 0
+    for section in page.sections:
+        if section.name == "steps":
+            block = section.blocks[0]
+            sections.append(replace(section, blocks=(_known(block, step - before), *section.blocks[1:])))
+            before += _count(block)
+    weights = [section for section in page.sections if section.name == "v"]
+    return replace(page, sections=(*weights, *sections, Section("steps", (Text((_LATER,)),))))
+
+
+def _known(block: Block, count: int) -> Block:
+    """Return a table with as many rows of numbers; a later one has the formula of its value, or nothing."""
+    count = max(0, count)
+    if isinstance(block, Equations):
+        return Equations((*block.lines[:count], *map(_without_value, block.lines[count:])))
+    assert isinstance(block, Grid)
+    unknown = (UNKNOWN, *[""] * (len(block.header) - 1))
+    return Grid(block.header, (*block.rows[:count], *[unknown] * len(block.rows[count:])))
+
+
+def _without_value(line: Line) -> Line:
+    """Return an equation without the value of what is computed; that of an input is known."""
+    computed = len(line.sides) > len(("name", "value")) and isinstance(line.sides[-1], Value)
+    return replace(line, sides=line.sides[:-1]) if computed else line
+
+
+def _rendered(page: Page, settings: PageSettings) -> str:
+    return render(page, DIGITS, settings.width, styled=True, half_blocks=settings.unicode)
 
 
 def plainly(text: str) -> str:
@@ -74,8 +106,8 @@ def plainly(text: str) -> str:
 
 def _page(explorer: Explorer, state: State, steps: bool, formulas: bool, notes: Notes) -> Page:
     wanted = Wanted(steps=steps, page=formulas, implicit=state.implicit)
-    result = backward(explorer.graph, explorer.wrt, [state.at], [state.calls], wanted, notes)
-    (page,) = backward_pages(result, Choice(jacobian=None if formulas else False))
+    result = Gradients(explorer.graph, explorer.wrt, wanted, [state.calls]).result([state.at], notes)
+    (page,) = backward_pages(result, jacobian=None if formulas else False)
     return page
 
 
@@ -90,16 +122,16 @@ def _count(block: Block) -> int:
     return len(block.lines) if isinstance(block, Equations) else len(block.rows) if isinstance(block, Grid) else 0
 
 
-def _marked_lines(page: Page, look: Look, text: str) -> range:
+def _marked_lines(page: Page, settings: PageSettings, text: str) -> range:
     """Return the lines of the current step in a rendered page, which is rendered again with a mark to find the first.
 
     A long cell is wrapped to lines with an indent, which belong to the step, too.
     """
-    position, row = list(_rows(page))[look.step - 1]
+    position, row = list(_rows(page))[settings.step - 1]
     sections = list(page.sections)
     sections[position] = _marked(sections[position], row)
     lines = text.split("\n")
-    marked = _rendered(replace(page, sections=tuple(sections)), look).split("\n")
+    marked = _rendered(replace(page, sections=tuple(sections)), settings).split("\n")
     first = next((k for k, line in enumerate(marked) if MARK in line), 0)
     last = first
     is_aligned = len(marked) == len(lines)  # the mark itself wrapped no further line

@@ -10,7 +10,7 @@ from gradcli.explore.curve import CURVE, TANGENT, drawn, plot
 from gradcli.explore.fields import COTANGENT, INPUT, RATE, Field, unit_of
 from gradcli.explore.state import Explorer
 from gradcli.notation.numbers import number_text
-from gradcli.wrapping import cells
+from gradcli.text.wrapping import cells
 
 _PLOT = (5, 12)  # rows of a plot, at least and at most
 _HEADINGS = {INPUT: "inputs", COTANGENT: "cotangent v", RATE: "gradient descent"}

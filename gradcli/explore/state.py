@@ -11,12 +11,12 @@ import numpy as np
 
 from gradcli.engine.evaluate import values_of
 from gradcli.errors import InputError
-from gradcli.explain.backward.loss import loss_name
-from gradcli.explain.shared import sweep_inputs
 from gradcli.explore.fields import COTANGENT, INPUT, RATE, Field, Index, fields_of, stepped, typed_values, unit_of
 from gradcli.graph.array import Array, Named
 from gradcli.graph.graph import Graph
 from gradcli.graph.vjp import Sweep, sweep
+from gradcli.pages.backward.loss import loss_name
+from gradcli.pages.evaluation import sweep_inputs
 
 CALLS = 20  # of `backward` that add up
 _RATE = 0.1

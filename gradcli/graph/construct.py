@@ -24,14 +24,14 @@ LISTED = 16  # elements of an array that are numbers of their own in a constant
 def array_const(value: Array, dtype: DType = "float64", listed: int = LISTED) -> Node:
     """Return an array as a constant of that type, or of booleans; of more than `listed` elements it has the array.
 
-    Errors: `InputError` for an array of anything but real numbers.
+    Errors: `InputError` for an array of anything but real numbers, and of integers of fewer than 8 bits.
 
     >>> import numpy as np
     >>> array_const(np.array([1, 2])).values, array_const(np.zeros(100)).values, array_const(np.array(True)).dtype
     ((1, 2), 100 numbers, 'bool')
     """
     if value.dtype.kind not in "biuf" and value.dtype.name != "bfloat16":
-        raise InputError(f"an array of {value.dtype} holds no numbers")
+        raise InputError(f"an array of `{value.dtype}` is not supported")
     kind: DType = "bool" if value.dtype.kind == "b" else dtype
     shape = check_size(value.shape)
     if value.size == 1:
@@ -139,8 +139,9 @@ def softmax(op: str, x: Node, axis: int) -> Node:
 
 
 def cumulative(op: str, x: Node, axis: int) -> Node:
-    """Return the running sums or products along the axis: `cumsum` or `cumprod`."""
-    return Node(op, (cast(x, summed(x.dtype)),), x.shape, (axis,))
+    """Return the running sums, products or extremes along the axis: `cumsum`, `cumprod`, `cummax` or `cummin`."""
+    x = cast(x, summed(x.dtype)) if op in ("cumsum", "cumprod") else x
+    return Node(op, (x,), x.shape, (axis,), x.dtype)
 
 
 def recurrence(a: Node, b: Node, axis: int) -> Node:

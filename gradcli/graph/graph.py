@@ -5,7 +5,7 @@ It is a Wengert list (R. E. Wengert, "A simple automatic derivative evaluation p
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -91,22 +91,52 @@ def _unpickled(rows: Iterable[Any], *named: Mapping[str, int]) -> Graph:
 
 
 def scheduled(wanted: Iterable[Node], first: Iterable[Node] = ()) -> tuple[Node, ...]:
-    """Return the nodes `first`, then what the wanted ones need, arguments before the nodes that use them.
-
-    Depth first with an explicit stack: a chain of 100,000 nodes is an ordinary graph.
-    """
+    """Return the nodes `first`, then what the wanted ones need, arguments before the nodes that use them."""
     done = dict.fromkeys(first)
+    return (*done, *computed_from(done, wanted))
+
+
+def computed_from(known: Container[Node], wanted: Iterable[Node]) -> tuple[Node, ...]:
+    """Return the nodes that are computed from the known ones for the wanted ones, arguments before what uses them.
+
+    Depth first with an explicit stack: a chain of 100,000 nodes is an ordinary graph.  The work grows with the nodes
+    that are returned, not with the known ones.
+
+    >>> from gradcli.graph.node import leaf
+    >>> x = leaf()
+    >>> y = 2 * x
+    >>> len(computed_from({y: "y"}, [y**2]))
+    2
+    """
+    done: dict[Node, None] = {}
     for output in wanted:
-        stack = [output]
+        stack = [] if output in known else [output]
         while stack:
             node = stack[-1]
             if node not in done:
                 for a in reversed(node.args):
-                    if a not in done:
+                    if a not in done and a not in known:
                         stack.append(a)
             if stack[-1] is node:
                 done[stack.pop()] = None
     return tuple(done)
+
+
+def is_larger(size: int, known: Container[Node], wanted: Node) -> bool:
+    """Return whether more than `size` nodes are computed from the known ones for the wanted one.
+
+    >>> from gradcli.graph.node import leaf
+    >>> x = leaf()
+    >>> y = 2 * x
+    >>> is_larger(1, {y}, y**2), is_larger(2, {y}, y**2)
+    (True, False)
+    """
+    seen, pending = {wanted}, [wanted]
+    while pending and len(seen) <= size:
+        new = {a for a in pending.pop().args if a not in seen and a not in known}
+        seen |= new
+        pending += new
+    return len(seen) > size
 
 
 def needed_for(wanted: Iterable[Node], nodes: Sequence[Node]) -> set[Node]:

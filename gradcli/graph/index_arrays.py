@@ -11,9 +11,10 @@ import numpy as np
 
 from gradcli.errors import InputError
 from gradcli.graph.array import Array
-from gradcli.graph.construct import index, reshape, transpose
+from gradcli.graph.construct import Index, index, reshape, transpose
 from gradcli.graph.node import Node
 from gradcli.graph.shapes import MAX_RANK, Shape, broadcast_shapes, check_size, size_of
+from gradcli.graph.weights import Weights
 
 Nested = Sequence[Any]  # lists in lists, as they are typed
 
@@ -45,10 +46,8 @@ class IndexArray:
 
     @cached_property
     def groups(self) -> tuple[Array, Array, Array]:
-        """The stable argsort of the indices, the start of each run of equal ones in it, and the distinct indices."""
-        order = np.argsort(self.numbers, axis=None, kind="stable")
-        distinct, starts = np.unique(self.numbers.reshape(-1)[order], return_index=True)
-        return order, starts, distinct
+        """The groups of equal indices."""
+        return groups_of(self.numbers)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return IndexArray, (self.shape, self.data)
@@ -58,6 +57,18 @@ class IndexArray:
             return f"[{', '.join(map(str, self.numbers[:_SHOWN].tolist()))}, …]"
         few = size_of(self.shape) <= 4 * _SHOWN
         return str(self.numbers.tolist()) if few else f"{'×'.join(map(str, self.shape))} indices"
+
+
+def groups_of(indices: Array) -> tuple[Array, Array, Array]:
+    """Return the stable argsort of indices, the start of each run of equal ones in it, and the distinct indices.
+
+    >>> groups_of(np.array([2, 0, 2]))
+    (array([1, 0, 2]), array([0, 1]), array([0, 2]))
+    """
+    order = np.argsort(indices, axis=None, kind="stable")
+    in_order = indices.reshape(-1)[order]
+    starts = np.flatnonzero(np.concatenate([[True], in_order[1:] != in_order[:-1]])) if order.size else order
+    return order, starts, in_order[starts]
 
 
 # Reading what was typed
@@ -141,6 +152,78 @@ def scatter_add(x: Node, axis: int, indices: IndexArray, size: int) -> Node:
     return Node("scatter_add", (x,), check_size(shape), (axis, indices, size))
 
 
+def gather(x: Node, axis: int, indices: Node) -> Node:
+    """Return `take` at indices that are an argument: an array of integers, which may vary from call to call."""
+    shape = (*x.shape[:axis], *indices.shape, *x.shape[axis + 1 :])
+    return Node("gather", (x, indices), check_size(shape), (axis,), x.dtype)
+
+
+def index_add(x: Node, axis: int, indices: Node, size: int) -> Node:
+    """Return `scatter_add` at indices that are an argument: the pullback of `gather`."""
+    shape = (*x.shape[:axis], size, *x.shape[axis + len(indices.shape) :])
+    return Node("index_add", (x, indices), check_size(shape), (axis, size), x.dtype)
+
+
+def dynamic_slice(x: Node, key: Index, start: Node) -> Node:
+    """Return `index` at positions that are an argument: a vector of what is added to each part of the key.
+
+    A key that is equal for all positions has 0 for an integer, and ranges that begin at 0; a new axis has no start.
+    """
+    return Node("dynamic_slice", (x, start), shape_at(key, x.shape), (key,), x.dtype)
+
+
+def dynamic_scatter(part: Node, key: Index, start: Node, shape: Shape) -> Node:
+    """Return zeros of a shape with a part at positions that are an argument: the pullback of `dynamic_slice`."""
+    return Node("dynamic_scatter", (part, start), shape, (shape, key), part.dtype)
+
+
+def shape_at(key: Index, shape: Shape) -> Shape:
+    """Return the shape of `x[key]` for an array of a shape.
+
+    >>> shape_at((3, None, range(1, 5, 2)), (4, 6, 7))
+    (1, 2, 7)
+    """
+    sizes = [1 if k is None else len(k) for k in key if not isinstance(k, int)]
+    return (*sizes, *shape[sum(k is not None for k in key) :])
+
+
+def shifted(key: Index, start: Sequence[int]) -> Index:
+    """Return a key that begins at 0 with a start added to each part.
+
+    >>> shifted((0, None, range(0, 4, 2)), (3, 1))
+    (3, None, range(1, 5, 2))
+    """
+    starts = iter(start)
+    return tuple(k if k is None else next(starts) + k if isinstance(k, int) else _moved(k, next(starts)) for k in key)
+
+
+def _moved(k: range, start: int) -> range:
+    return range(start, k.stop + start, k.step)
+
+
+def at_zero(key: Index) -> tuple[Index, tuple[int, ...]]:
+    """Return a key that begins at 0, and the start of each part: what `shifted` puts together.
+
+    A range ends where its next element would be, and so equal ones are one: `range(4, 2)` is `range(0, 0)`, from 4 on.
+
+    >>> at_zero((3, None, range(1, 4, 2)))
+    ((0, None, range(0, 4, 2)), (3, 1))
+    """
+    parts = [k for k in key if k is not None]
+    kind = tuple([k if k is None else 0 if isinstance(k, int) else range(0, len(k) * k.step, k.step) for k in key])
+    return kind, tuple([k if isinstance(k, int) else k.start for k in parts])
+
+
+def known_integers(node: Node) -> Array | None:
+    """Return the integers of a constant as an array; None for any other node."""
+    if not node.is_constant:
+        return None
+    known = node.settings[0]
+    values: Any = known.array if isinstance(known, Weights) else known
+    result = np.asarray(values, np.int64)
+    return result.reshape(node.shape) if result.size == node.size else np.broadcast_to(result, node.shape)
+
+
 def segment_sum(x: Node, ids: IndexArray, n: int) -> Node:
     """Return n sums of slices along the first axis: slice i is added to sum `ids[i]`, as `jax.ops.segment_sum` does.
 
@@ -154,7 +237,7 @@ def segment_sum(x: Node, ids: IndexArray, n: int) -> Node:
     return Node("segment_sum", (x,), check_size((n, *x.shape[1:])), (ids, n))
 
 
-def gather(x: Node, axis: int, numbers: Any) -> Node:
+def gather_along(x: Node, axis: int, numbers: Any) -> Node:
     """Return the array of `x[i, index[i, j], k]`, for axis 1: PyTorch's `gather`.
 
     Errors: `InputError` for an index of another rank, or one that is longer than `x` along another axis.
@@ -182,25 +265,44 @@ def pick(x: Node, key: Sequence[int | range | IndexArray | None]) -> Node:
 
     Errors: `InputError` for index arrays that do not broadcast.
     """
-    sizes_of_axes = iter(x.shape)
-    plain: list[int | range | None] = []
-    chosen: list[tuple[int, IndexArray]] = []  # axes of the result of `plain`, with the indices along them
-    for k in key:
-        size = 0 if k is None else next(sizes_of_axes)
-        if isinstance(k, IndexArray):
-            chosen.append((sum(not isinstance(p, int) for p in plain), k))
-            plain.append(range(size))
-        else:
-            plain.append(k)
-    x = index(x, tuple(plain))
-    if not chosen:
+    arrays = [k.numbers if isinstance(k, IndexArray) else k for k in key]
+    plain, axes = without_arrays(arrays, x.shape)
+    x = index(x, plain)
+    if not axes:
         return x
-    axes = [axis for axis, _ in chosen]
-    shape = broadcast_shapes([indices.shape for _, indices in chosen])
-    sizes = tuple(x.shape[axis] for axis in axes)
-    flat = np.ravel_multi_index([np.broadcast_to(p.numbers, shape) for _, p in chosen], sizes)
+    indices = IndexArray.of(flat_indices([k for k in arrays if isinstance(k, np.ndarray)], axes, x.shape))
+    x, axis = with_axes_merged(x, axes)
+    return take(x, axis, indices)
+
+
+def without_arrays(key: Sequence[Any], shape: Shape) -> tuple[Index, tuple[int, ...]]:
+    """Return a key with all elements in place of each index array, and the axes of `x[key]` that the arrays index."""
+    sizes = iter(shape)
+    plain: list[int | range | None] = []
+    axes: list[int] = []
+    for k in key:
+        size = 0 if k is None else next(sizes)
+        if isinstance(k, np.ndarray):
+            axes.append(sum(not isinstance(p, int) for p in plain))
+        plain.append(range(size) if isinstance(k, np.ndarray) else k)
+    return tuple(plain), tuple(axes)
+
+
+def flat_indices(arrays: Sequence[Array], axes: Sequence[int], shape: Shape) -> Array:
+    """Return index arrays along several axes as one along these axes merged.
+
+    Errors: `InputError` for index arrays that do not broadcast.
+    """
+    if len(arrays) == 1:
+        return arrays[0]
+    common = broadcast_shapes([a.shape for a in arrays])
+    return np.ravel_multi_index([np.broadcast_to(a, common) for a in arrays], [shape[axis] for axis in axes])
+
+
+def with_axes_merged(x: Node, axes: Sequence[int]) -> tuple[Node, int]:
+    """Return an array with some axes made one, and where it stands: first, unless the axes are adjacent."""
     start = axes[0] if axes[-1] - axes[0] == len(axes) - 1 else 0
     rest = [i for i in range(len(x.shape)) if i not in axes]
     x = transpose(x, (*rest[:start], *axes, *rest[start:]))
-    x = reshape(x, (*x.shape[:start], size_of(sizes), *x.shape[start + len(axes) :]))
-    return take(x, start, IndexArray.of(flat))
+    size = size_of(x.shape[start : start + len(axes)])
+    return reshape(x, (*x.shape[:start], size, *x.shape[start + len(axes) :])), start

@@ -5,8 +5,9 @@ since each of its results belongs to a single row.  Where columns need fewer col
 columns.  Source: Curtis, Powell and Reid, "On the estimation of sparse Jacobian matrices" (IMA J. Appl. Math. 13,
 1974).
 
-Forward sweeps multiply in the opposite order, as PyTorch's forward mode does.  This shows where a slope that selects
-meets an infinite one: of `relu(log(x))` at 0 a reverse sweep has 0·inf, which is nan, and a forward sweep has 0.
+Forward sweeps multiply in the opposite order.  This shows where a slope that selects meets an infinite one: of
+`relu(log(x))` at 0 a reverse sweep has 0·inf, which is nan, and a forward sweep has 0.  Where that may be, rows are
+swept, so that an entry has the value that `backward` leaves, unless they are too many.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ import numpy as np
 
 from gradcli.errors import InputError
 from gradcli.graph.array import Array
+from gradcli.graph.association import order_matters
 from gradcli.graph.construct import Index, concatenate, from_diagonal, index, reshape, scatter
 from gradcli.graph.graph import Graph, dimensions
 from gradcli.graph.index_arrays import IndexArray, scatter_add, take
@@ -32,6 +34,7 @@ from gradcli.graph.vjp import active_nodes, reverse
 
 MAX_SINGLE = 100_000  # entries that are outputs of their own
 MAX_SPARSE = 10_000_000  # entries of a sparse matrix
+_SWEPT = 100_000  # nodes of reverse sweeps that replace forward sweeps: a second
 
 
 class _Line(NamedTuple):
@@ -239,7 +242,10 @@ def _lines(graph: Graph, leaves: Sequence[Node], sparsity: Pattern) -> _Lines:
     columns = _transposed(rows, leaves, outputs) if sparsity.widths == [x.size for x in leaves] else []
     # As many rows cross the tallest column as there are colours of rows, at least; and the other way round.
     widest, tallest = (max((line.width for line in lines), default=0) for lines in (rows, columns))
-    return _Lines(leaves, outputs, sparsity.widths, rows, columns, tallest > widest)
+    forward = tallest > widest
+    if forward and len(rows) * len(graph.nodes) <= _SWEPT:
+        forward = not order_matters(active_nodes(graph, leaves))
+    return _Lines(leaves, outputs, sparsity.widths, rows, columns, forward)
 
 
 def _elements_crossed(sparsity: Pattern, leaves: Sequence[Node]) -> int:

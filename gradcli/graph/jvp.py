@@ -13,12 +13,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
+from gradcli.graph.calls import definition_alone
 from gradcli.graph.construct import Index, broadcast, index, scatter
-from gradcli.graph.graph import Graph, scheduled
+from gradcli.graph.graph import Graph, computed_from, scheduled
 from gradcli.graph.node import Node, const, leaf, lift
 from gradcli.graph.operations import OPERATIONS
 from gradcli.graph.rewrite import substituted
-from gradcli.graph.vjp import active_nodes, reverse, scale, slope
+from gradcli.graph.vjp import active_nodes, contributions_of, reverse, scale, slope
 
 
 @dataclass(frozen=True, repr=False)
@@ -122,13 +123,22 @@ def _of_part(node: Node, known: Mapping[int, Node], key: Index) -> Node:
 def structural(node: Node, known: Mapping[int, Node]) -> Node:
     """Return the tangent of a structural node, from those of its arguments by their positions."""
     row = OPERATIONS[node.op]
-    if row.move is not None:  # it is linear in all its arguments together
-        moved = [known.get(i) or const(0, a.shape) for i, a in enumerate(node.args)]
+    if row.move is not None:  # it is linear in all its arguments together, but for indices
+        moved = [known.get(i) or (const(0, a.shape) if row.is_linear_in(i) else a) for i, a in enumerate(node.args)]
         return node.with_args(tuple(moved))
     if row.kind == "contraction":
         terms = [node.with_args((*node.args[:i], u, *node.args[i + 1 :])) for i, u in known.items()]
         return terms[0] if len(terms) == 1 else terms[0] + terms[1]
-    return transposed(node, known)
+    return through_definition(node, known) if row.kind == "call" else transposed(node, known)
+
+
+def through_definition(node: Node, known: Mapping[int, Node]) -> Node:
+    """Return the tangent of a call by a forward sweep through its definition."""
+    alone, result = definition_alone(node)
+    seeds = {alone[i]: u for i, u in known.items()}
+    tangents, _ = forward(computed_from(alone, [result]), seeds)
+    meant = {result: node, **dict(zip(alone, node.args, strict=True))}
+    return substituted([tangents.get(result) or const(0, node.shape)], meant, known.values())[0]
 
 
 def transposed(node: Node, known: Mapping[int, Node]) -> Node:
@@ -136,12 +146,10 @@ def transposed(node: Node, known: Mapping[int, Node]) -> Node:
 
     The rule is applied to leaves in place of the node and its arguments, and the result is substituted.
     """
-    row = OPERATIONS[node.op]
-    assert row.pullback is not None  # or it would pass nothing on
     arguments = [a if a.is_constant else leaf(a.shape, a.dtype) for a in node.args]
     moved = node.with_args(tuple(arguments))
     g = leaf(node.shape)
-    contributions = row.pullback(g, moved, *node.settings, *arguments)
+    contributions = contributions_of(moved, g)
     ends = scheduled([g, moved, *arguments])
     small = Graph(scheduled([contributions[i] for i in known], ends), {"g": g}, {})
     active = active_nodes(small, [g])

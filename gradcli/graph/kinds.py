@@ -1,4 +1,4 @@
-"""Kinds of inputs: symmetric, positive or orthogonal ones, as `input P symmetric = …` declares them."""
+"""Kinds of inputs, such as symmetric, positive or one-hot ones, as `input P symmetric = …` declares them."""
 
 from __future__ import annotations
 
@@ -79,6 +79,38 @@ def _orthogonal(x: Array) -> Array:
     return np.moveaxis(np.linalg.qr(np.moveaxis(np.where(finite, x, 0), -1, 0))[0], 0, -1)
 
 
+def _has_rows(shape: Shape) -> bool:
+    return len(shape) > 0 and shape[-1] > 0
+
+
+def _is_simplex(x: Array) -> Array:
+    off = np.abs(x.sum(axis=-2) - 1)
+    return np.asarray((x >= 0).all(axis=tuple(range(x.ndim - 1))) & (off <= _CLOSE).all(axis=tuple(range(x.ndim - 2))))
+
+
+def _simplex(x: Array) -> Array:
+    """Return sizes, divided by their sum along each row: numbers of few digits, and 0 only where there was a 0."""
+    count = x.shape[-2]
+    digits = 2 + int(2 * np.log10(count))
+    sizes = np.where(np.isfinite(x), np.abs(x), 1)
+    sizes = np.where((sizes == 0).all(axis=-2, keepdims=True), 1, sizes)
+    sizes = sizes / sizes.max(axis=-2, keepdims=True)  # whose sum does not overflow
+    shares = np.maximum(np.round(sizes / sizes.sum(axis=-2, keepdims=True), digits), 10.0**-digits)
+    shares = np.where(sizes == 0, 0, shares)
+    largest = np.arange(count)[:, None] == shares.argmax(axis=-2)[..., None, :]
+    rest = 1 - np.where(largest, 0, shares).sum(axis=-2, keepdims=True)
+    return np.where(largest, np.round(rest, digits), shares)
+
+
+def _is_onehot(x: Array) -> Array:
+    return np.asarray(_is_simplex(x) & ((x == 0) | (x == 1)).all(axis=tuple(range(x.ndim - 1))))
+
+
+def _onehot(x: Array) -> Array:
+    """Return a 1 in the place of the largest number of each row, and 0 elsewhere."""
+    return np.asarray(np.arange(x.shape[-2])[:, None] == x.argmax(axis=-2)[..., None, :], dtype=float)
+
+
 KINDS: Mapping[str, Kind] = {
     "symmetric": Kind("a square matrix that equals its transpose", _is_square, _is_symmetric, _mirrored),
     "positive": Kind(
@@ -88,14 +120,20 @@ KINDS: Mapping[str, Kind] = {
         _positive,
     ),
     "orthogonal": Kind("a square matrix Q with Q.T @ Q = 1", _is_square, _is_orthogonal, _orthogonal),
+    "onehot": Kind("an array with one 1 in each row, and 0 elsewhere", _has_rows, _is_onehot, _onehot),
+    "simplex": Kind(
+        "an array without negative elements, each row of which sums to 1", _has_rows, _is_simplex, _simplex
+    ),
 }
 
 
-def is_mirrored(kind: str | None, shape: Shape) -> bool:
+def is_symmetric_matrix(kind: str | None, shape: Shape) -> bool:
     """Return whether an input of a kind is a symmetric matrix.
 
-    >>> is_mirrored("positive", (2, 2)), is_mirrored("positive", (2,)), is_mirrored("orthogonal", (2, 2))
-    (True, False, False)
+    >>> is_symmetric_matrix("positive", (2, 2)), is_symmetric_matrix("positive", (2,))
+    (True, False)
+    >>> is_symmetric_matrix("orthogonal", (2, 2))
+    False
     """
     return kind in ("symmetric", "positive") and _is_square(shape)
 
@@ -104,6 +142,8 @@ def is_of_kind(kind: str, value: Array) -> bool:
     """Return whether a value is of a kind.
 
     >>> is_of_kind("symmetric", np.array([[2.0, 1.0], [1.0, 3.0]])), is_of_kind("positive", np.array(-1.0))
+    (True, False)
+    >>> is_of_kind("simplex", np.array([0.25, 0.75])), is_of_kind("onehot", np.array([[0.0, 1.0], [1.0, 1.0]]))
     (True, False)
     """
     return KINDS[kind].fits(value.shape) and bool(KINDS[kind].holds(value[..., None])[0])

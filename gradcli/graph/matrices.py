@@ -168,13 +168,16 @@ def singular_vectors(op: str, x: Node, full: bool = False) -> Node:
 
 
 def cholesky(x: Node) -> Node:
-    """Return the lower triangular L with `x = L @ L.mT`, column by column: each leaves a smaller matrix to factorize.
+    """Return the lower triangular L with `x = L @ L.mT`, of the lower triangle of x."""
+    check_square("cholesky", x)
+    return Node("cholesky", (x,), x.shape)
 
-    It reads the lower triangles of the matrices.
+
+def written_cholesky(x: Node) -> Node:
+    """Return the Cholesky factor column by column: each leaves a smaller matrix to factorize.
 
     Source: G. Golub and C. Van Loan, "Matrix Computations", 4th edition, 4.2.5 (outer product form).
     """
-    check_square("cholesky", x)
     lead, n = x.shape[:-2], x.shape[-1]
     axis, columns, rest = len(lead), [], x
     for k in range(n):

@@ -7,10 +7,8 @@ import unicodedata
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import count, product
 from keyword import iskeyword
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from gradcli.graph.node import Node
+from gradcli.graph.node import Node
 
 # A name, as a regular expression: an ASCII letter, `_`, or any character beyond ASCII (checked later), then digits too.
 # It excludes the other characters: Python takes 9 ms to compile a set that goes up to U+10FFFF.

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from typing import TypeVar
 
-from gradcli.graph.graph import Graph, scheduled
+from gradcli.graph.graph import Graph, computed_from
 from gradcli.graph.node import Node, Rule
 from gradcli.graph.operations import OPERATIONS
 from gradcli.graph.weights import Weights
@@ -29,6 +29,7 @@ def interpret(
 
     `step` gets a node and the results of its arguments; a node that has a result keeps it.
 
+    >>> from gradcli.graph.graph import scheduled
     >>> from gradcli.graph.node import elementwise, leaf
     >>> x = leaf()
     >>> y = elementwise("sin", 2 * x)
@@ -71,6 +72,7 @@ class Rewriter:
     again, down to the node's arguments.  `every` is the rule of operations without one.  `note` gets each node and
     what it becomes.
 
+    >>> from gradcli.graph.graph import scheduled
     >>> from gradcli.graph.node import elementwise, leaf
     >>> x = leaf()
     >>> y = elementwise("sin", -x)
@@ -93,6 +95,7 @@ class Rewriter:
         self.ruled = dict.fromkeys([*self.definitions, *self.rules], True)
         self.sharing = sharing
         self.first: dict[Hashable, Node] = {}
+        self.several: dict[Hashable, dict[Node, Node]] = {}  # what definitions of several results have become
 
     def rewritten(self, nodes: Iterable[Node], known: Mapping[Node, Node] | None = None) -> dict[Node, Node]:
         """Return for each node, in the order of computation, the one it becomes; those in `known` are rewritten."""
@@ -113,7 +116,12 @@ class Rewriter:
         if definition is not None and (simpler := definition(node)) is not None:
             # Simplification may have taken the definition to an argument's argument: -(-x) is x.
             known = {n: n for arg in node.args for n in (arg, *arg.args)}
-            return self.rewritten(scheduled([simpler], known), known)[simpler]
+            if OPERATIONS[node.op].results == 1:
+                return self.rewritten(computed_from(known, [simpler]), known)[simpler]
+            call = node.op, node.args, node.settings[:-1]
+            known = self.several.get(call, known)
+            new = self.several[call] = self.rewritten(computed_from(known, [simpler]), known)
+            return new[simpler]
         rule = self.rules.get(node.op, self.every)
         result = rule(node) if rule is not None else None
         return self.unique(node if result is None else result)
@@ -165,6 +173,7 @@ def rewritten(nodes: Iterable[Node], rule: Rule | None, known: Mapping[Node, Nod
 
     The rule gets a node whose arguments are rewritten; those in `known` are rewritten already.
 
+    >>> from gradcli.graph.graph import scheduled
     >>> from gradcli.graph.node import elementwise, leaf
     >>> x = leaf()
     >>> nodes = scheduled([y := elementwise("sin", -x)])
@@ -185,5 +194,5 @@ def substituted(wanted: Iterable[Node], meant: Mapping[Node, Node], kept: Iterab
     """
     wanted = list(wanted)
     known = dict(meant) | {n: n for n in kept if n not in meant}
-    new = rewritten(scheduled(wanted, known), None, known)
+    new = rewritten(computed_from(known, wanted), None, known)
     return [new[n] for n in wanted]

@@ -16,7 +16,7 @@ import numpy as np
 
 from gradcli.graph.array import Array, objects
 from gradcli.graph.einsum import labels
-from gradcli.graph.graph import Graph, last_readers, scheduled
+from gradcli.graph.graph import Graph, computed_from, last_readers
 from gradcli.graph.node import Node
 from gradcli.graph.operations import OPERATIONS
 from gradcli.graph.rewrite import interpret
@@ -193,7 +193,7 @@ def _sets_of(node: Node, args: list[Array]) -> Array:
 
 def _through(node: Node, known: dict[Node, Array]) -> Array:
     """Return the sets of a definition in terms of arguments whose sets are known."""
-    return interpret(scheduled([node], known), _sets_of, known)[node]
+    return interpret(computed_from(known, [node]), _sets_of, known)[node]
 
 
 def _is_leaf_or_moved(node: Node) -> bool:

@@ -13,22 +13,24 @@ from gradcli.graph.node import Node
 class Parameter(NamedTuple):
     """An input of a subsystem.
 
-    `shape` has None for a size that is open, and is None itself where even the number of axes is.  A `fixed` input has
+    `shape` has None for a size that is open, and is None itself where even the number of axes is; `names` has what the
+    model calls the sizes that are open.  A `fixed` input has
     no derivative: its value, such as integers that are indices, decides what the graph is, and must be known.
     """
 
     shape: tuple[int | None, ...] | None = None
     default: Array | None = None
     fixed: bool = False
+    names: tuple[str, ...] = ()
 
 
 class Subsystem(Protocol):
     """The part of a system that is read from a file of another kind than text.
 
-    `label` is the file as the user named it, `parameters` its inputs, `names` what it computes, and `outputs` those of
-    them that are its results.  `notes` are for the user.  `spans` has where the nodes were written that `build`
-    returned last, as far as that is known, and `parts` the part of a model that they belong to, as a path: a picture
-    has one box for a part.
+    `label` is the file as the user named it, `parameters` its inputs, `weights` its constants that may be inputs,
+    `names` what it computes, and `outputs` those of them that are its results.  `notes` are for the user.  `spans` has
+    where the nodes were written that `build` returned last, as far as that is known, and `parts` the part of a model
+    that they belong to, as a path: a picture has one box for a part.
     """
 
     spans: Mapping[Node, Span]
@@ -41,6 +43,10 @@ class Subsystem(Protocol):
     @property
     def parameters(self) -> Mapping[str, Parameter]:
         """The inputs."""
+
+    @property
+    def weights(self) -> Sequence[str]:
+        """The names of constants that are inputs where they are differentiated by."""
 
     @property
     def names(self) -> Sequence[str]:

@@ -6,15 +6,20 @@ The sweep knows no operation by name: the tables do.  Source: Griewank and Walth
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import NamedTuple
 
+from gradcli.graph.calls import definition_alone
 from gradcli.graph.construct import selection, sum_to
 from gradcli.graph.dtypes import FLOATING
 from gradcli.graph.graph import Graph, scheduled
 from gradcli.graph.node import Node, const, is_const, leaf, lift
 from gradcli.graph.operations import OPERATIONS
+from gradcli.graph.rewrite import substituted
+
+NO_HOOKS: Mapping[str, Node] = MappingProxyType({})
 
 
 class Pass(NamedTuple):
@@ -41,7 +46,8 @@ class Sweep:
     """A reverse sweep: the graph from leaves and cotangents to gradients, its passes in order, and the adjoints.
 
     `cotangents` holds the cotangents by the names of their outputs, `gradients` the gradients by the names of what they
-    are the gradients of, and `adjoints` the adjoint of each node that has one.
+    are the gradients of, and `adjoints` the adjoint of each node that has one.  `hooks` are the inputs that are passed
+    on in the place of the adjoints of some nodes.
     """
 
     graph: Graph
@@ -49,6 +55,7 @@ class Sweep:
     cotangents: Mapping[str, Node]
     gradients: Mapping[str, Node]
     adjoints: Mapping[Node, Node]
+    hooks: Mapping[Node, Node] = field(default_factory=dict)
 
     def traced(self) -> tuple[Node, ...]:
         """Return the graph's nodes with every adjoint, slope and contribution among them, needed or not."""
@@ -71,10 +78,13 @@ def vjp(graph: Graph, wrt: Iterable[str] | None = None) -> Graph:
     return sweep(graph, wrt).graph
 
 
-def sweep(graph: Graph, wrt: Iterable[str] | None = None, retain: Iterable[str] = ()) -> Sweep:
+def sweep(
+    graph: Graph, wrt: Iterable[str] | None = None, retain: Iterable[str] = (), hooked: Mapping[str, Node] = NO_HOOKS
+) -> Sweep:
     """Return the reverse sweep over `graph`: the gradients of the leaves `wrt` (all by default), then of `retain`.
 
-    `retain` names computed nodes.
+    `retain` names computed nodes.  What is passed on from a `hooked` node is an input of that name, as a hook may have
+    replaced its adjoint by any numbers.
 
     >>> from gradcli.graph.node import leaf
     >>> x = leaf()
@@ -87,13 +97,15 @@ def sweep(graph: Graph, wrt: Iterable[str] | None = None, retain: Iterable[str] 
     wanted |= {name: graph.names[name] for name in retain}
     cotangents = {name: leaf(y.shape, y.dtype) for name, y in graph.outputs.items()}
     seeds = [(y, cotangents[name]) for name, y in graph.outputs.items()]
-    passes, adjoints = reverse(graph, seeds, active_nodes(graph, wanted.values()))
-    gradients = {name: adjoints.get(n) or const(0, n.shape) for name, n in wanted.items()}
+    hooks = {n: leaf(n.shape, n.dtype) for n in hooked.values()}
+    passes, adjoints = reverse(graph, seeds, active_nodes(graph, wanted.values()), hooks)
+    gradients = {name: hooks.get(n) or adjoints.get(n) or const(0, n.shape) for name, n in wanted.items()}
     inputs = dict(graph.inputs) | {f"{name}.v": v for name, v in cotangents.items()}
+    inputs |= {name: hooks[n] for name, n in hooked.items()}
     outputs = {f"{name}.grad": gradient for name, gradient in gradients.items()}
     nodes = scheduled(outputs.values(), (*inputs.values(), *graph.nodes))
     result = Graph(nodes, inputs, outputs, graph.names, graph.spans)
-    return Sweep(result, tuple(passes), cotangents, gradients, adjoints)
+    return Sweep(result, tuple(passes), cotangents, gradients, adjoints, hooks)
 
 
 def active_nodes(graph: Graph, wanted: Iterable[Node]) -> set[Node]:
@@ -125,7 +137,12 @@ def differentiated(graph: Graph, wrt: Iterable[str]) -> set[Node]:
     return active & reached
 
 
-def reverse(graph: Graph, seeds: Iterable[tuple[Node, Node]], active: set[Node]) -> tuple[list[Pass], dict[Node, Node]]:
+def reverse(
+    graph: Graph,
+    seeds: Iterable[tuple[Node, Node]],
+    active: set[Node],
+    hooks: Mapping[Node, Node] = MappingProxyType({}),
+) -> tuple[list[Pass], dict[Node, Node]]:
     """Return the passes of a reverse sweep and the adjoints, from nodes with their cotangents to the `active` nodes.
 
     A 0 is passed on like any other number: what comes before may turn it into nan, as it does in PyTorch.
@@ -139,7 +156,7 @@ def reverse(graph: Graph, seeds: Iterable[tuple[Node, Node]], active: set[Node])
         if node not in pending or node not in active:
             continue
         adjoints[node] = adjoint = _total(pending.pop(node))
-        for step in _pull(node, adjoint, active):
+        for step in _pull(node, hooks.get(node, adjoint), active):
             passes.append(step)
             pending.setdefault(step.argument, []).append(step.contribution)
     return passes, adjoints
@@ -167,12 +184,60 @@ def _pull(node: Node, adjoint: Node, active: set[Node]) -> list[Pass]:
                 local = slope(node, i)
                 contribution = sum_to(scale(adjoint, local, node, i), argument.shape)
                 steps.append(Pass(node, i, adjoint, local, contribution))
-    elif row.pullback is not None:
-        contributions = row.pullback(adjoint, node, *node.settings, *node.args)
-        for i, contribution in enumerate(contributions):
-            if node.args[i] in active:
-                steps.append(Pass(node, i, adjoint, None, contribution))
+    else:
+        positions = [i for i, a in enumerate(node.args) if a in active]
+        contributions = contributions_of(node, adjoint, positions)
+        steps += [Pass(node, i, adjoint, None, contributions[i]) for i in positions]
     return steps
+
+
+def contributions_of(node: Node, adjoint: Node, wanted: Iterable[int] | None = None) -> Sequence[Node]:
+    """Return the adjoints of the arguments of a node that is not elementwise, from its own: those of all positions.
+
+    A call without a pullback of its own has that of its definition.  Then those at other positions than the `wanted`
+    ones (all by default) may be 0.
+
+    >>> from gradcli.graph.construct import reduce
+    >>> contributions_of(reduce("sum", leaf((3,)), (0,)), leaf())[0].shape
+    (3,)
+    """
+    pullback = OPERATIONS[node.op].pullback
+    own = None if pullback is None else pullback(adjoint, node, *node.settings, *node.args)
+    if own is not None:
+        return own
+    alone, result = definition_alone(node)
+    chosen = [a for i, a in enumerate(alone) if not a.is_constant and (wanted is None or i in wanted)]
+    inner = Graph(scheduled([result], alone), {}, {})
+    adjoints = reverse(inner, [(result, adjoint)], active_nodes(inner, chosen))[1]
+    gradients = [adjoints.get(a) or const(0, a.shape) for a in alone]
+    meant = {result: node, **dict(zip(alone, node.args, strict=True))}
+    return substituted(gradients, meant, [adjoint])
+
+
+def residuals_of(node: Node) -> Sequence[Node]:
+    """Return the inner nodes of a call that its pullback reads: those of its row, or those of its definition.
+
+    They are equal in structure to those that `contributions_of` makes.
+
+    >>> from gradcli.graph.calls import call_with
+    >>> x, t = leaf((2, 3)), const((0, 2), (2,))
+    >>> loss = call_with("cross_entropy", (-100, "mean"), (x, t), label_smoothing=const(0))
+    >>> [n.op for n in residuals_of(loss)]
+    ['eq', 'log_softmax']
+    """
+    row = OPERATIONS[node.op]
+    if row.pullback is not None:
+        has_own = row.pullback(leaf(node.shape, node.dtype), node, *node.settings, *node.args) is not None
+        if has_own:
+            return row.residuals(*node.settings, *node.args) if row.residuals is not None else ()
+    alone, result = definition_alone(node)
+    inner = Graph(scheduled([result], alone), {}, {})
+    g = leaf(node.shape, node.dtype)
+    adjoints = reverse(inner, [(result, g)], active_nodes(inner, [a for a in alone if not a.is_constant]))[1]
+    made = {n for n in inner.nodes if n.args and n is not result}
+    backward = scheduled([adjoints[a] for a in alone if a in adjoints], inner.nodes)
+    read = dict.fromkeys(a for n in backward if n not in made and n is not result for a in n.args if a in made)
+    return substituted(read, dict(zip(alone, node.args, strict=True)))
 
 
 def slope(node: Node, i: int) -> Node:

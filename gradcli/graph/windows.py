@@ -14,21 +14,21 @@ from gradcli.graph.construct import concatenate, reduce, reshape, scatter
 from gradcli.graph.einsum import einsum
 from gradcli.graph.index_arrays import IndexArray, take
 from gradcli.graph.node import Node, cast, const
-from gradcli.graph.shapes import check_size, size_of
+from gradcli.graph.shapes import Shape, check_size, size_of
 
 
 @dataclass(frozen=True)
 class Window:
-    """Windows along one axis: how many elements each has, how far apart, and how far the next window is.
+    """Windows along one axis: their size, stride and padding, and the dilation between their elements.
 
     `padding` elements are added at both ends, `more` at the far one.  With `ceil`, a last window may reach beyond them.
 
-    >>> Window(3, step=2, padding=1).positions(4).tolist()
+    >>> Window(3, stride=2, padding=1).positions(4).tolist()
     [[-1, 0, 1], [1, 2, 3]]
     """
 
     size: int
-    step: int = 1
+    stride: int = 1
     padding: int = 0
     dilation: int = 1
     ceil: bool = False
@@ -58,13 +58,13 @@ class Window:
 
     def fitting(self, length: int) -> int:
         """Return how many windows fit an axis of that length: less than 1 where it is too short."""
-        count = (self.padded(length) - self.reach + (self.step - 1) * self.ceil) // self.step + 1
+        count = (self.padded(length) - self.reach + (self.stride - 1) * self.ceil) // self.stride + 1
         # As in PyTorch, the last window begins in the array.
-        return count - int(self.ceil and (count - 1) * self.step >= length + self.padding)
+        return count - int(self.ceil and (count - 1) * self.stride >= length + self.padding)
 
     def positions(self, length: int) -> Array:
         """Return for each window the positions of its elements; those outside of the axis lie in the padding."""
-        first = np.arange(self.count(length)) * self.step - self.padding
+        first = np.arange(self.count(length)) * self.stride - self.padding
         return first[:, None] + np.arange(self.size) * self.dilation
 
 
@@ -74,7 +74,7 @@ def convolve(x: Node, weight: Node, windows: Sequence[Window], groups: int) -> N
     `x` is `(batch, in, …)` and `weight` `(out, in/groups, …)`: the outputs are in as many groups as the inputs are.
     Source: PyTorch's `conv1d` and `conv2d`, which are cross-correlations: the weights are not flipped.
     """
-    taken = _in_windows(x, windows)
+    taken = in_windows(x, windows)
     lead = x.shape[: len(x.shape) - len(windows) - 1]
     n, length, inner = "n" * len(lead), "hwd"[: len(windows)], "ijk"[: len(windows)]
     if groups == 1:
@@ -101,9 +101,49 @@ def largest(x: Node, windows: Sequence[Window]) -> Node:
         # What lies outside never wins: it is replaced by the first element inside.
         first = np.take_along_axis(index, inside.argmax(axis=1)[:, None], axis=1)
         positions.append(np.where(inside, index, first))
+    return _largest_at(x, positions)
+
+
+def _largest_at(x: Node, positions: Sequence[Array]) -> Node:
     taken = _taken(x, positions)
-    flat = reshape(taken, (*taken.shape[: -len(windows)], size_of(taken.shape[-len(windows) :])))
+    flat = reshape(taken, (*taken.shape[: -len(positions)], size_of(taken.shape[-len(positions) :])))
     return reduce("max", flat, (len(flat.shape) - 1,), "first")
+
+
+def adaptive_largest(x: Node, counts: Sequence[int]) -> Node:
+    """Return the largest element of each of so many windows, which cover each of the last axes evenly."""
+    return _largest_at(x, [at for at, _ in _covering(x, counts)])
+
+
+def adaptive_average(x: Node, counts: Sequence[int]) -> Node:
+    """Return the mean of the elements of each of so many windows, which cover each of the last axes evenly."""
+    rows = _covering(x, counts)
+    lead, sizes = x.shape[: -len(counts)], x.shape[-len(counts) :]
+    more = tuple(n + int((at.shape[1] > size).any()) for n, (at, size) in zip(sizes, rows, strict=True))
+    if more != sizes:  # a 0 for what a window has less than the longest one
+        x = scatter((*lead, *more), [((*map(range, lead), *map(range, sizes)), x)])
+    places = [
+        np.where(np.arange(at.shape[1]) < size[:, None], at, n) for n, (at, size) in zip(sizes, rows, strict=True)
+    ]
+    taken = _taken(x, places)
+    axes = tuple(range(len(taken.shape) - len(counts), len(taken.shape)))
+    return _divided(reduce("sum", taken, axes), [size for _, size in rows])
+
+
+def _covering(x: Node, counts: Sequence[int]) -> list[tuple[Array, Array]]:
+    """Return for each of the last axes the positions of the elements of its windows, and how many there are.
+
+    A window that is shorter than the longest one repeats its first position.
+    """
+    check_size((*x.shape[: -len(counts)], *counts))
+    result = []
+    for n, count in zip(x.shape[-len(counts) :], counts, strict=True):
+        start = np.arange(count) * n // count
+        size = -(-np.arange(1, count + 1) * n // count) - start
+        along = np.arange(size.max(initial=0))
+        result.append((start[:, None] + np.where(along < size[:, None], along, 0), size))
+    check_size((*x.shape[: -len(counts)], *counts, *(at.shape[1] for at, _ in result)))
+    return result
 
 
 def average(x: Node, windows: Sequence[Window], count_padding: bool, divisor: int | None) -> Node:
@@ -111,17 +151,22 @@ def average(x: Node, windows: Sequence[Window], count_padding: bool, divisor: in
 
     With a divisor, it is the sum over it.
     """
-    taken = _in_windows(x, windows)
+    taken = in_windows(x, windows)
     axes = tuple(range(len(taken.shape) - len(windows), len(taken.shape)))
     if divisor is not None:
         return reduce("sum", taken, axes) / divisor
-    counts = [_counted(n, w, w.padding if count_padding else 0) for n, w in _axes(x, windows)]
+    counts = [_element_counts(n, w, w.padding if count_padding else 0) for n, w in _axes(x, windows)]
     if all((count == w.size).all() for count, w in zip(counts, windows, strict=True)):
         return reduce("mean", taken, axes)
+    return _divided(reduce("sum", taken, axes), counts)
+
+
+def _divided(sums: Node, counts: Sequence[Array]) -> Node:
+    """Return the sums of windows over their numbers of elements, which are the products of those along each axis."""
     whole: Node = const(1)
     for i, count in enumerate(counts):
         whole = whole * reshape(_constants(count), (len(count), *(1,) * (len(counts) - 1 - i)))
-    return reduce("sum", taken, axes) / cast(whole, x.dtype)
+    return sums / cast(whole, sums.dtype)
 
 
 def _axes(x: Node, windows: Sequence[Window]) -> list[tuple[int, Window]]:
@@ -138,13 +183,20 @@ def _check(x: Node, windows: Sequence[Window]) -> None:
     check_size((*x.shape[: len(x.shape) - len(windows)], *counts, *(w.size for w in windows)))
 
 
-def _in_windows(x: Node, windows: Sequence[Window]) -> Node:
-    """Return the elements of each window, those in the padding as zeros: the last axes are positions in the windows."""
+def in_windows(x: Node, windows: Sequence[Window]) -> Node:
+    """Return the elements of each window, those in the padding as zeros: the last axes are positions in the windows.
+
+    Errors: `InputError` where an axis has no window, and where all windows together are too large.
+
+    >>> from gradcli.graph.node import leaf
+    >>> in_windows(leaf((1, 5)), [Window(3, padding=1)]).shape
+    (1, 5, 3)
+    """
     _check(x, windows)
     lead = x.shape[: len(x.shape) - len(windows)]
     shape, key, positions = [], [], []
     for n, w in _axes(x, windows):
-        last = (w.count(n) - 1) * w.step - w.padding + w.reach
+        last = (w.count(n) - 1) * w.stride - w.padding + w.reach
         shape.append(w.padding + max(n + w.padding + w.more, last))
         key.append(range(w.padding, w.padding + n))
         positions.append(w.positions(n) + w.padding)
@@ -157,16 +209,24 @@ def _in_windows(x: Node, windows: Sequence[Window]) -> Node:
 def _taken(x: Node, positions: Sequence[Array]) -> Node:
     """Return the elements at these positions along the last axes: for each axis, a row of positions a window."""
     lead, sizes = x.shape[: len(x.shape) - len(positions)], x.shape[len(x.shape) - len(positions) :]
+    return take(reshape(x, (*lead, size_of(sizes))), len(lead), flat_positions(positions, sizes))
+
+
+def flat_positions(positions: Sequence[Array], sizes: Shape) -> IndexArray:
+    """Return the positions in windows along each axis as those in the flattened axes, of these sizes.
+
+    >>> flat_positions([np.array([[0, 1], [1, 2]])], (3,))
+    [[0, 1], [1, 2]]
+    """
     grids = []
     for i, line in enumerate(positions):
         shape = [1] * (2 * len(positions))
         shape[i], shape[len(positions) + i] = line.shape
         grids.append(line.reshape(shape))
-    flat = np.ravel_multi_index(np.broadcast_arrays(*grids), sizes)
-    return take(reshape(x, (*lead, size_of(sizes))), len(lead), IndexArray.of(flat))
+    return IndexArray.of(np.ravel_multi_index(np.broadcast_arrays(*grids), sizes))
 
 
-def _counted(length: int, w: Window, padding: int) -> Array:
+def _element_counts(length: int, w: Window, padding: int) -> Array:
     """Return how many elements of each window lie in the array, or in as much padding."""
     positions = w.positions(length)
     return np.asarray(((positions >= -padding) & (positions < length + padding)).sum(axis=1))

@@ -26,6 +26,7 @@ EMPTY = frozenset(
 
 _PAGE = re.compile(r"<!-- (?P<head>.*?) -->\n# (?P<title>.*)\n\n(?P<summary>.*)\n")
 _HEADING = re.compile(r"^#+ (.*)$")
+_BLOCK = re.compile(r"^(?:(?P<fence>`{3,})(?s:.*?)^(?P=fence)$|(?:.+\n?)+)", re.MULTILINE)  # of code, or of text
 _ALSO = re.compile(r'<!-- also: (".*") -->')
 
 
@@ -36,6 +37,18 @@ class Section:
     heading: str
     text: str
     messages: tuple[str, ...] = ()
+
+    @property
+    def beginning(self) -> str:
+        """The first paragraph, behind the sentence that sums up a page.
+
+        Code and tables are left out, and the sentence behind others that only introduces them.
+        """
+        blocks = [block[0].strip("\n") for block in _BLOCK.finditer(self.text)]
+        first, *others = [block for block in blocks if not block.startswith(("```", "|"))] or [self.heading]
+        is_summary = others and "\n" not in first and first.count(". ") == 0
+        text = f"{first}\n\n{others[0]}" if is_summary else first
+        return re.sub(":$", ".", re.sub(r"(?<=[.!?])\s[^.!?]*:$", "", text))
 
 
 @dataclass(frozen=True)

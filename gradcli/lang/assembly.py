@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import ast
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import zip_longest
 
 import numpy as np
@@ -16,7 +17,8 @@ from gradcli.graph.node import Node
 from gradcli.graph.shapes import indices, size_of
 from gradcli.graph.subsystem import Subsystem
 from gradcli.lang.builder import build, is_condition
-from gradcli.lang.elements import build_elements, joined, one_by_one
+from gradcli.lang.elements import build_elements, coupled, joined
+from gradcli.lang.indices import whole_key
 from gradcli.lang.statements import Statement
 
 
@@ -38,15 +40,22 @@ class Assembly:
         self.first: dict[str, Span] = {}  # of the elements of each
         self.open: set[str] = set()
 
-    def add(self, statement: Statement) -> None:
+    def add(self, statement: Statement, *others: Statement) -> None:
         """Add the name, the element, or the elements of a loop, that a statement assigns.
+
+        With `others`, loops over the same range, their elements are computed together, round by round.
 
         Errors: `InputError`, with its position.
         """
+        together = (statement, *others)
         if self.open:
-            read = {n.id for n in statement.expression.names}
-            for name in read & self.open - {statement.name}:
+            read = {name for s in together for name in self._wholes(s)}
+            for name in sorted(read & self.open - {s.name for s in together}):
                 self._close(name)
+        if others:
+            for s, key, element in coupled(together, self.scope):
+                self._assign(s._replace(key=key), element)
+            return
         loop = statement.loop
         if loop is None:
             self._assign(statement, build(statement.expression, self.scope, self.spans))
@@ -55,8 +64,18 @@ class Assembly:
             self._begin(statement, vector)
             self.vectors.setdefault(statement.name or "", []).append((loop.key, vector))
         else:
-            for key, element in one_by_one(statement, loop, self.scope, {}):
+            for _, key, element in coupled(together, self.scope):
                 self._assign(statement._replace(key=key), element)
+
+    def _wholes(self, statement: Statement) -> Iterator[str]:
+        """Yield the names that a statement reads otherwise than by an element that is assigned."""
+        elements = set()
+        for tree in ast.walk(statement.expression.tree):
+            if isinstance(tree, ast.Subscript) and isinstance(tree.value, ast.Name):
+                key = whole_key(tree.slice)
+                if key is not None and element_name(tree.value.id, key) in self.scope:
+                    elements.add(id(tree.value))
+        yield from (n.id for n in statement.expression.names if id(n) not in elements)
 
     def include(self, part: Subsystem, inputs: Mapping[str, Node], fixed: Named) -> None:
         """Add the names that a subsystem computes from its inputs.
@@ -69,10 +88,14 @@ class Assembly:
         self.spans.update(part.spans)
         self.parts.update(part.parts)
 
-    def finish(self) -> None:
-        """Put together the vectors that no statement has used as a whole."""
+    def finish(self, outputs: Collection[str], begun: Collection[str | None]) -> None:
+        """Put together the vectors that no statement has used as a whole; others may have no element 0.
+
+        Those are what each round of a recurrence from 1 on computes, whose elements alone are read.
+        """
         for name in sorted(self.open):
-            self._close(name)
+            if name in outputs or name in begun:
+                self._close(name)
 
     def _begin(self, statement: Statement, node: Node) -> None:
         """Check the assigned node, and record the elements of a vector."""

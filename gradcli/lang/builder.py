@@ -179,9 +179,11 @@ class Walk:
     def subscript(self, value: ast.expr, key: ast.expr) -> tuple[Sequence[ast.expr], Callable[[list[Node]], Node]]:
         """Return the parts of `value[key]`, and the function that builds its node from theirs."""
         if isinstance(value, ast.Name) and (whole := whole_key(key)) is not None:
-            node = self.scope.get(element_name(value.id, whole))
-            if node is not None:
-                return (), lambda _: node
+            for n in range(len(whole), 0, -1):  # s[0,1] is an element of s[0], where that is assigned
+                node = self.scope.get(element_name(value.id, whole[:n]))
+                if node is not None:
+                    rest = ast.Tuple([ast.Constant(k) for k in whole[n:]])
+                    return (), partial(_part, node, rest, value)
         return (value,), lambda args: _element(args[0], index_of(key, _numeric(args[0]), value))
 
     def call(self, tree: ast.Call) -> tuple[Sequence[ast.expr], Callable[[list[Node]], Node]]:
@@ -247,6 +249,11 @@ class Walk:
 
 
 # Operators
+
+
+def _part(node: Node, rest: ast.Tuple, value: ast.Name, _: list[Node]) -> Node:
+    """Return the element of an assigned element at the rest of an index, or all of it."""
+    return _element(node, index_of(rest, _numeric(node), value)) if rest.elts else node
 
 
 def _operate(op: str, *args: Node) -> Node:
@@ -383,7 +390,7 @@ def _check_argument(parameter: str, value: Any) -> None:
             for condition in conditions:
                 if condition.value is not True:
                     _true_or_false(condition)
-    else:
+    elif parameter != "attn_mask":  # which holds conditions, or numbers that are added
         for a in value if isinstance(value, list | tuple) else (value,):
             if isinstance(a, Node):
                 _numeric(a)

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 
 from gradcli.errors import Fix, InputError, Source, Span
 from gradcli.graph.names import MAX_NAME, normal
+from gradcli.text.plain import spelled
 
 _FOREIGN = re.compile(r"[^\x20-\x7e\n]")
 _WORD = re.compile(r"[^\x00-/:-@\[-^`{-\x7f]+")
@@ -39,7 +40,7 @@ _SIGNS = {
     "∞": "inf",
     "ᵀ": ".T",
 }
-_FUNCTIONS = {"√": "sqrt", "∛": "cbrt", "‖": "norm", "∑": "sum", "∏": "prod", "⌊": "floor", "⌈": "ceil"}
+_FUNCTIONS = {c: spelled(c) for c in "√∛∑∏"} | {"‖": "norm", "⌊": "floor", "⌈": "ceil"}
 _PAIRED = "‖⌊⌈"  # which close with another sign
 _SUPERSCRIPT = re.compile("[⁻⁺]?[⁰¹²³⁴⁵⁶⁷⁸⁹ⁿⁱ]+")
 _BEFORE = re.compile(r"(?:[^\W\d]\w*(?:\[[\w, ]*\])?|[\d.]+)$")
@@ -63,7 +64,7 @@ def check_characters(source: Source, text: str, offset: int) -> None:
     for start, end in _words(text):
         index = next((i for i in range(start, end) if not _is_of_names(text[i])), None)
         if index is not None:
-            raise _instead(source, text, index, offset)
+            raise _character_error(source, text, index, offset)
         _check_name(source, text[start:end], offset + start)
 
 
@@ -97,7 +98,7 @@ def _check_name(source: Source, word: str, start: int) -> None:
     name = word.lstrip("0123456789")
     start += len(word) - len(name)
     if not name.isidentifier():
-        raise _instead(source, name, 0, start)
+        raise _character_error(source, name, 0, start)
     span = Span(source, start, start + len(name))
     if len(name) > MAX_NAME:
         raise InputError(
@@ -115,7 +116,7 @@ def _check_name(source: Source, word: str, start: int) -> None:
         hint = f"type the ASCII letter `{like}`" if like else "remove it"
         detail = f", which looks like `{like}`" if like else ", which is not seen"
         wrong = Span(source, start + index, start + index + 1)
-        raise _unexpected(name[index], wrong, hint, Fix(wrong, like), detail)
+        raise _unexpected_character_error(name[index], wrong, hint, Fix(wrong, like), detail)
 
 
 def looks(name: str) -> str:
@@ -127,18 +128,20 @@ def looks(name: str) -> str:
     return name if name.isascii() else unicodedata.normalize("NFD", name).translate(_LOOKS)
 
 
-def _unexpected(character: str, span: Span, hint: str, fix: Fix | None = None, detail: str = "") -> InputError:
+def _unexpected_character_error(
+    character: str, span: Span, hint: str, fix: Fix | None = None, detail: str = ""
+) -> InputError:
     name = unicodedata.name(character, "a control character")
     return InputError(f"unexpected character U+{ord(character):04X} ({name}){detail}", span, hint, fix=fix)
 
 
-def _instead(source: Source, text: str, index: int, offset: int) -> InputError:
+def _character_error(source: Source, text: str, index: int, offset: int) -> InputError:
     """Return the error of a character, with what to type instead; the text begins at `offset` of the source."""
     character = text[index]
 
     def error(hint: str, start: int, end: int, instead: str | None) -> InputError:
         fix = None if instead is None else Fix(Span(source, offset + start, offset + end), instead)
-        return _unexpected(character, Span(source, offset + index, offset + index + width), hint, fix)
+        return _unexpected_character_error(character, Span(source, offset + index, offset + index + width), hint, fix)
 
     power = _SUPERSCRIPT.match(text, index)
     width = len(power.group()) if power else 1

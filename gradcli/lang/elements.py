@@ -1,7 +1,7 @@
 """Elements that a loop assigns, as operations on whole arrays: `y[i] = x[i] - x[i-1] for i in 1..9`.
 
-An elementwise operation becomes one operation for all points, and `x[i-1]` a slice.  Anything else, such as an element
-that is computed from the one before, is written out point by point.
+An elementwise operation becomes one operation for all iterations, and `x[i-1]` a slice.  Anything else, such as an
+element that is computed from the one before, is written out iteration by iteration.
 """
 
 from __future__ import annotations
@@ -21,17 +21,19 @@ from gradcli.graph.operations import OPERATIONS
 from gradcli.graph.shapes import size_of
 from gradcli.lang.builder import Walk, is_condition
 from gradcli.lang.expressions import Expression
-from gradcli.lang.indices import whole_key
-from gradcli.lang.loops import Integers, Loop, integers_of, mask_of, points_in, varying
+from gradcli.lang.indices import too_many, whole_key
+from gradcli.lang.loops import Integers, Loop, integers_of, iterations_by_part, mask_of, varying
 from gradcli.lang.statements import Statement
 
-MAX_WRITTEN_OUT = 10_000  # points
+MAX_WRITTEN_OUT = 10_000  # iterations
+
+_BEFORE = "give it a statement before this one"
 
 Scope = Mapping[str, Node]
 Built = tuple[Sequence[ast.expr], Callable[[list[Node]], Node]]
 
 
-class _OneByOne(InputError):
+class _NotElementwiseError(InputError):
     """Raised for an expression that is not elementwise: each round of the loop becomes an expression of its own."""
 
 
@@ -42,8 +44,8 @@ def build_elements(statement: Statement, loop: Loop, scope: Scope, spans: dict[N
     """
     expression = statement.expression
     try:
-        return _AllPoints(statement, loop, scope, spans).elements()
-    except _OneByOne as error:
+        return _WholeLoop(statement, loop, scope, spans).elements()
+    except _NotElementwiseError as error:
         if loop.size > MAX_WRITTEN_OUT:
             hint = f"up to {MAX_WRITTEN_OUT:,} elements may be; {error.hint}"
             message = f"{error.message}, and {loop.size:,} elements are too many to be computed one by one"
@@ -51,20 +53,57 @@ def build_elements(statement: Statement, loop: Loop, scope: Scope, spans: dict[N
         return None
 
 
-def one_by_one(
-    statement: Statement, loop: Loop, scope: Scope, spans: dict[Node, Span]
-) -> Iterator[tuple[tuple[int, ...], Node]]:
-    """Yield the index and the node of each element; the scope has those before it.
+def coupled(statements: Sequence[Statement], scope: Scope) -> Iterator[tuple[Statement, tuple[int, ...], Node]]:
+    """Yield the elements that loops over the same range assign, round by round: a statement, an index and a node.
+
+    The scope has the elements before each.
 
     Errors: `InputError` at its position.
     """
+    loops = [(s, s.loop) for s in statements if s.loop is not None]
+    names = frozenset(s.name or "" for s in statements)
+    (first, loop), *others = loops
+    if others and loop.size > MAX_WRITTEN_OUT:
+        message = (
+            f"these elements are computed from each other, and {loop.size:,} are too many to be computed one by one"
+        )
+        raise InputError(message, first.span, f"up to {MAX_WRITTEN_OUT:,} elements may be")
     for k in range(loop.size):
-        point = {name: int(a[k]) for name, a in loop.variables.items()}
-        yield tuple(int(a[k]) for a in loop.key), _OnePoint(statement, {**loop.integers, **point}, scope, spans).run()
+        variables = {name: int(a[k]) for name, a in loop.variables.items()}
+        for s, its in loops:
+            node = _OneIteration(s, {**its.integers, **variables}, names, scope).run()
+            yield s, tuple(int(a[k]) for a in its.key), node
 
 
-class _AllPoints(Walk):
-    """A walk over an expression at all points of a loop: what depends on them is a vector, with a point an element."""
+def build_rounds(expression: Expression, loop: Loop, scope: Scope) -> Node:
+    """Return the values of an expression in the iterations of a loop, stacked along a new first axis.
+
+    Errors: `InputError` at its position.
+    """
+    statement = Statement(None, None, False, expression, 0, 0, loop=loop)
+    result = build_elements(statement, loop, scope, {})
+    return construct.stack([node for *_, node in coupled([statement], scope)]) if result is None else result
+
+
+def picked(x: Node, flat: Array) -> Node:
+    """Return the elements of an array at indices into its flattened form: as a slice, if they are one.
+
+    >>> picked(const(0, (2, 3)), np.array([[0, 3]])).shape
+    (1, 2)
+    """
+    x = x if x.shape else construct.reshape(x, (1,))
+    along = np.unravel_index(flat.reshape(-1), x.shape)
+    ranges = _product(along)
+    if ranges is not None:
+        return construct.reshape(construct.index(x, ranges), flat.shape)
+    return take(construct.reshape(x, (x.size,)), 0, IndexArray.of(flat))
+
+
+class _WholeLoop(Walk):
+    """A walk over an expression in all iterations of a loop.
+
+    What depends on loop variables is a vector, with an element for each iteration.
+    """
 
     def __init__(self, statement: Statement, loop: Loop, scope: Scope, spans: dict[Node, Span]) -> None:
         super().__init__(statement.expression, scope, spans)
@@ -73,26 +112,26 @@ class _AllPoints(Walk):
         tree = statement.expression.tree
         self.varies = varying(tree, loop.variables)
         try:
-            self.points = points_in(tree, loop)
+            self.iterations = iterations_by_part(tree, loop)
         except InputError as error:
             raise error.at(statement.expression.span(error.about)) from None
 
     def elements(self) -> Node:
-        """Return the elements, in the order of the points."""
+        """Return the elements, in the order of the iterations."""
         tree = self.expression.tree
         node = self.run()
         if id(tree) not in self.varies and node.shape:
-            raise _OneByOne("each element is an array", self.expression.span(tree), "an element is a number")
+            raise _NotElementwiseError("each element is an array", self.expression.span(tree), "an element is a number")
         return node if is_condition(node) else construct.broadcast(node, (self.loop.size,))
 
     def count(self, tree: ast.AST) -> int:
-        """Return the number of points at which a part is computed."""
-        return len(next(iter(self.points[id(tree)].values())))
+        """Return the number of iterations in which a part is computed."""
+        return len(next(iter(self.iterations[id(tree)].values())))
 
     def variable(self, tree: ast.Name) -> Node:
         if id(tree) not in self.varies:
             return super().variable(tree)
-        values = self.points[id(tree)][tree.id]
+        values = self.iterations[id(tree)][tree.id]
         return const(tuple(values.tolist()), values.shape)
 
     def visit(self, tree: ast.expr) -> Built:
@@ -105,7 +144,7 @@ class _AllPoints(Walk):
         return self.each(tree, *super().call(tree))
 
     def each(self, tree: ast.expr, parts: Sequence[ast.expr], finish: Callable[[list[Node]], Node]) -> Built:
-        """Return the parts, and the function that builds the node; it raises `_OneByOne` unless that is elementwise."""
+        """Return the parts, and the function that builds the node; it raises an error unless that is elementwise."""
         if id(tree) not in self.varies:
             return parts, finish
         shape = (self.count(tree),)
@@ -115,24 +154,26 @@ class _AllPoints(Walk):
             try:
                 node = finish(args) if scalars else None
             except InputError as error:  # a function that takes numbers only
-                raise _OneByOne(error.message, self.expression.span(tree), error.hint) from None
+                raise _NotElementwiseError(error.message, self.expression.span(tree), error.hint) from None
             if node is None or not _is_pointwise(node, args, shape):
                 hint = "whole arrays are the way for more: y = x[1:] - x[:-1]"
-                raise _OneByOne("this takes arrays", self.expression.span(tree), hint)
+                raise _NotElementwiseError("this takes arrays", self.expression.span(tree), hint)
             return node
 
         return parts, checked
 
     def choice(self, tree: ast.IfExp) -> Built:
-        """Return the branches of `a if i > 0 else b`, each at its own points, and the function that joins them."""
-        mask = mask_of(tree, {**self.loop.integers, **self.points[id(tree)]})
+        """Return the branches of `a if i > 0 else b`, each in its own iterations, and the function that joins them."""
+        mask = mask_of(tree, {**self.loop.integers, **self.iterations[id(tree)]})
         chosen = [(b, np.flatnonzero(m)) for b, m in ((tree.body, mask), (tree.orelse, ~mask)) if m.any()]
 
         def finish(args: list[Node]) -> Node:
             pieces = []
             for (branch, positions), node in zip(chosen, args, strict=True):
                 if is_condition(node) or (node.shape and id(branch) not in self.varies):
-                    raise _OneByOne("this is an array", self.expression.span(branch), "an element is a number")
+                    raise _NotElementwiseError(
+                        "this is an array", self.expression.span(branch), "an element is a number"
+                    )
                 pieces.append((positions, construct.broadcast(node, positions.shape)))
             return joined(pieces)
 
@@ -143,53 +184,60 @@ class _AllPoints(Walk):
             return super().subscript(value, _worked_out(key, self.loop.integers, self.expression))
         if isinstance(value, ast.Name) and value.id == self.name:
             hint = "sums and products of all elements before are `cumsum` and `cumprod`"
-            raise _OneByOne(f"an element of `{value.id}` is computed from others", self.expression.span(value), hint)
+            raise _NotElementwiseError(
+                f"an element of `{value.id}` is computed from others", self.expression.span(value), hint
+            )
         if id(value) in self.varies:
-            raise _OneByOne(
+            raise _NotElementwiseError(
                 "this takes an element of an element", self.expression.span(value), "an element is a number"
             )
         parts = key.elts if isinstance(key, ast.Tuple) else [key]
         try:
-            keys = indices_in(key, {**self.loop.integers, **self.points[id(key)]}, self.expression)
+            keys = indices_in(key, {**self.loop.integers, **self.iterations[id(key)]}, self.expression)
         except InputError:
             if any(isinstance(part, ast.Slice) for part in parts):
-                raise _OneByOne("this is a slice", self.expression.span(key), "an element is a number") from None
+                raise _NotElementwiseError(
+                    "this is a slice", self.expression.span(key), "an element is a number"
+                ) from None
             raise
-        return (value,), lambda args: self.taken(args[0], keys, key)
+        return (value,), lambda args: self.taken(args[0], keys, value, key)
 
-    def taken(self, x: Node, keys: Sequence[Array | int], key: ast.expr) -> Node:
+    def taken(self, x: Node, keys: Sequence[Array | int], value: ast.expr, key: ast.expr) -> Node:
         """Return the vector of the elements of `x` at the indices `keys`: one element for each round of the loop."""
         if len(keys) < len(x.shape) or is_condition(x):
-            raise _OneByOne("this is an array", self.expression.span(key), "an element is a number")
+            raise _NotElementwiseError("this is an array", self.expression.span(key), "an element is a number")
         if len(keys) > len(x.shape):
-            raise InputError(f"an array of shape {x.shape} has fewer axes than indices", self.expression.span(key))
+            raise too_many(x, value).at(self.expression.span(key))
         count = (self.count(key),)
         along = [np.broadcast_to(np.asarray(k), count) for k in keys]
         for size, positions in zip(x.shape, along, strict=True):
             if (outside := (positions < 0) | (positions >= size)).any():
-                raise self.outside(int(positions[outside.argmax()]), size, key, int(outside.argmax()))
-        ranges = _product(along)
-        if ranges is not None:
-            return construct.reshape(construct.index(x, ranges), count)
-        flat = np.ravel_multi_index(along, x.shape)
-        return take(construct.reshape(x, (x.size,)), 0, IndexArray.of(flat))
+                raise self.outside_error(int(positions[outside.argmax()]), size, key, int(outside.argmax()))
+        return picked(x, np.ravel_multi_index(along, x.shape))
 
-    def outside(self, index: int, size: int, key: ast.expr, point: int) -> InputError:
-        where = ", ".join(f"{name} = {a[point]}" for name, a in self.points[id(key)].items())
-        hint = f"elements are counted from 0 to {size - 1}; the first is left out by `x[i-1] if i > 0 else 0`"
+    def outside_error(self, index: int, size: int, key: ast.expr, iteration: int) -> InputError:
+        where = ", ".join(f"{name} = {a[iteration]}" for name, a in self.iterations[id(key)].items())
+        first = "; the first is left out by `x[i-1] if i > 0 else 0`" if index < 0 else ""
+        hint = f"elements are counted from 0 to {size - 1}{first}"
         return InputError(f"there is no element {index} among {size}, which is needed at {where}",
                           self.expression.span(key), hint)  # fmt: skip
 
 
-class _OnePoint(Walk):
-    """A walk over an expression at one point of a loop, at which its variables are integers."""
+class _OneIteration(Walk):
+    """A walk over an expression in one iteration of a loop, in which its variables are integers.
 
-    def __init__(self, statement: Statement, names: Mapping[str, int], scope: Scope, spans: dict[Node, Span]) -> None:
-        super().__init__(statement.expression, scope, spans)
-        self.name = statement.name
+    `assigned` are the names whose elements the loop assigns.
+    """
+
+    def __init__(self, statement: Statement, names: Mapping[str, int], assigned: frozenset[str], scope: Scope) -> None:
+        super().__init__(statement.expression, scope, {})
+        self.assigned = assigned
         self.names = names
 
     def variable(self, tree: ast.Name) -> Node:
+        if tree.id in self.assigned and len(self.assigned) > 1:
+            message = f"`{tree.id}` is used as a whole while its elements are computed"
+            raise InputError(message, None, f"an element is `{tree.id}[{' - 1, '.join(self.names)} - 1]`")
         return const(self.names[tree.id]) if tree.id in self.names else super().variable(tree)
 
     def visit(self, tree: ast.expr) -> Built:
@@ -200,11 +248,11 @@ class _OnePoint(Walk):
     def subscript(self, value: ast.expr, key: ast.expr) -> Built:
         key = _worked_out(key, self.names, self.expression)
         whole = whole_key(key)
-        if isinstance(value, ast.Name) and value.id == self.name and whole is not None:
+        if isinstance(value, ast.Name) and value.id in self.assigned and whole is not None:
             element = element_name(value.id, whole)
-            if element not in self.scope:
-                hint = "give it a statement before this one"
-                raise InputError(f"`{element}` is used before it is assigned", None, hint)
+            if all(element_name(value.id, whole[:n]) not in self.scope for n in range(1, len(whole) + 1)):
+                several = "; a round computes its statements in their order" * (len(self.assigned) > 1)
+                raise InputError(f"`{element}` is used before it is assigned", None, f"{_BEFORE}{several}")
         return super().subscript(value, key)
 
 
@@ -227,7 +275,7 @@ def _worked_out(key: ast.expr, names: Mapping[str, int], expression: Expression)
 
 
 def indices_in(key: ast.expr, names: Integers, expression: Expression) -> list[Array | int]:
-    """Return the integers of a subscript, for each axis one, or an array of one a point.
+    """Return the integers of a subscript, for each axis one, or an array of one for each iteration.
 
     Errors: `InputError` at the part that is not an integer.
     """
@@ -246,17 +294,19 @@ def indices_in(key: ast.expr, names: Integers, expression: Expression) -> list[A
 def largest_indices(expression: Expression, loop: Loop) -> dict[int, tuple[int, ...] | None]:
     """Return the largest indices at which arrays are read, by `id` of the array's name; None if not by integers.
 
+    An input of which only elements are read has the smallest shape with these indices.
+
     Errors: `InputError` at its position, for a condition that is not one of indices.
     """
     try:
-        points = points_in(expression.tree, loop)
+        iterations = iterations_by_part(expression.tree, loop)
     except InputError as error:
         raise error.at(expression.span(error.about)) from None
     result: dict[int, tuple[int, ...] | None] = {}
     for tree in ast.walk(expression.tree):
-        if isinstance(tree, ast.Subscript) and id(tree) in points:
+        if isinstance(tree, ast.Subscript) and id(tree) in iterations:
             try:
-                keys = indices_in(tree.slice, {**loop.integers, **points[id(tree)]}, expression)
+                keys = indices_in(tree.slice, {**loop.integers, **iterations[id(tree)]}, expression)
             except InputError:
                 keys = []
             largest = tuple(int(np.max(k)) for k in keys)
@@ -296,7 +346,7 @@ def _is_pointwise(node: Node, args: Sequence[Node], shape: tuple[int, ...]) -> b
 
 
 def _product(along: Sequence[Array]) -> tuple[int | range, ...] | None:
-    """Return the integers and ranges whose combinations, in order, are the points with these indices, or None."""
+    """Return the integers and ranges whose combinations, in order, are the iterations with these indices, or None."""
     axes = [_progression(positions) for positions in along]
     if any(axis is None for axis in axes):
         return None

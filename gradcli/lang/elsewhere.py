@@ -8,7 +8,7 @@ from __future__ import annotations
 _ITSELF = "gradcli differentiates for you: `gradcli jacobian` shows the derivatives, `gradcli backward` the gradient"
 _LISTS = "an array is a list of its elements: `[0, 1, 2]`"
 _NOTHING = """
-erfinv zeta lstsq pinv cholesky eig eigh eigvals svd qr slogdet expm rank quantile unique fft convolve interp integrate
+erfinv lstsq pinv cholesky eig eigh eigvals svd qr slogdet expm rank quantile unique fft convolve interp integrate
 """
 _DATA = "random numbers and data are given as values: `--at x=@file.npy`"
 
@@ -25,7 +25,6 @@ ELSEWHERE = {
     "hardswish": "it is `x*clamp(x/6 + 1/2, 0, 1)`",
     "swish": "it is `silu(x)`",
     "prelu": "it is `leaky_relu(x, slope)`",
-    "linear": "it is `x @ W.T + b`",
     "normalize": "it is `x/norm(x)`",
     # Elementwise
     "reciprocal": "it is `1/x`",
@@ -74,7 +73,7 @@ ELSEWHERE = {
     "diff": "it is `x[1:] - x[:-1]` of an array; " + _ITSELF,
     **dict.fromkeys(("len", "shape", "size", "numel"), "sizes are known: write the number"),
     **dict.fromkeys(("float", "double", "int", "long", "contiguous", "clone"), "numbers are float64: leave it out"),
-    **dict.fromkeys(("rand", "randn", "normal", "uniform", "dropout", "open", "load", "loadtxt"), _DATA),
+    **dict.fromkeys(("rand", "randn", "normal", "uniform", "open", "load", "loadtxt"), _DATA),
     "average": "it is `mean(x)`",
     "reducesum": "it is `sum(x)`",
     "reducemean": "it is `mean(x)`",

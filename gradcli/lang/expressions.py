@@ -65,7 +65,7 @@ def read_expressions(source: Source, texts: Sequence[tuple[str, int]]) -> list[E
     """
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # Python's advice about `3(x)` is not for our users
-        trees = _trees([_seen(text) for text, _ in texts])
+        trees = _trees([_python_text(text) for text, _ in texts])
         return [_parse(source, text, start, tree) for (text, start), tree in zip(texts, trees, strict=True)]
 
 
@@ -87,7 +87,7 @@ def _trees(texts: Sequence[str]) -> Iterator[ast.expr | None]:
         yield from result if len(result) == len(lines) == len(elements) else [None] * len(lines)
 
 
-def _seen(text: str) -> str:
+def _python_text(text: str) -> str:
     """Return a text as `ast` gets it: with `**` for `^`."""
     return text.replace("^", "**")
 
@@ -95,7 +95,7 @@ def _seen(text: str) -> str:
 def _parse(source: Source, text: str, start: int, tree: ast.expr | None = None) -> Expression:
     wide = _wide(text) if "^" in text or not text.isascii() else ()
     try:
-        tree = tree or ast.parse(_seen(text), mode="eval").body
+        tree = tree or ast.parse(_python_text(text), mode="eval").body
     except SyntaxError as error:
         raise _syntax_error(error, Expression(ast.Constant(0), source, start, wide), text) from None
     except (RecursionError, MemoryError):
@@ -109,7 +109,8 @@ def _parse(source: Source, text: str, start: int, tree: ast.expr | None = None) 
     except InputError as error:
         raise error.at(Expression(tree, source, start, wide).span(error.about)) from None
     except _NumberCalled as called:
-        raise _called(Expression(tree, source, start, wide).span(called.tree), source, start, text) from None
+        span = Expression(tree, source, start, wide).span(called.tree)
+        raise _called_number_error(span, source, start, text) from None
 
 
 class _NumberCalled(Exception):
@@ -120,7 +121,7 @@ class _NumberCalled(Exception):
         self.tree = tree
 
 
-def _called(call: Span, source: Source, start: int, text: str) -> InputError:
+def _called_number_error(call: Span, source: Source, start: int, text: str) -> InputError:
     """Return the error of a number that is called; `text` is the expression, which begins at `start`."""
     whole = Span(source, start, start + len(text))
     for advice in powered(text):
@@ -179,10 +180,10 @@ def _names_in(tree: ast.expr) -> list[ast.Name]:
 
 def _error_span(error: SyntaxError, expression: Expression, text: str) -> Span:
     """Return where in the user's text Python complains."""
-    seen = _seen(text)
-    first = error.offset - 1 if error.offset else len(seen) - 1  # 0 is the end
+    python_text = _python_text(text)
+    first = error.offset - 1 if error.offset else len(python_text) - 1  # 0 is the end
     ends = (first, max(first + 1, (error.end_offset or 0) - 1))
-    column, end = (len(seen[:k].encode()) for k in ends)  # Python counts characters here, and bytes elsewhere
+    column, end = (len(python_text[:k].encode()) for k in ends)  # Python counts characters here, and bytes elsewhere
     span = expression.span(ast.Constant(0, col_offset=column, end_col_offset=end))
     last = expression.start + len(text)
     return Span(span.source, min(span.start, max(expression.start, last - 1)), min(span.end, last))

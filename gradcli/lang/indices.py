@@ -32,14 +32,14 @@ def index_of(key: ast.expr, x: Node, written: ast.expr) -> list[Key]:
     axes = sum(_axes_of(k) for k in keys)
     rank = len(x.shape)
     if axes > rank or len(dots) > 1:
-        raise _too_many(x, written)
+        raise too_many(x, written)
     if dots:
         keys[dots[0] : dots[0] + 1] = [slice(None)] * (rank - axes)
     sizes = iter(x.shape)
     return [result for k in keys for result in _one_index(k, sizes)]
 
 
-def _too_many(x: Node, written: ast.expr) -> InputError:
+def too_many(x: Node, written: ast.expr) -> InputError:
     """Return the error of a subscript with more axes than the array has."""
     rank, name = len(x.shape), written.id if isinstance(written, ast.Name) else ""
     what = f"an array of {rank} dimension{'s' * (rank > 1)}" if rank else "a scalar and has no elements"

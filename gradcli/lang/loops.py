@@ -1,6 +1,6 @@
-"""Integer expressions of indices, and the points of a loop: `y[i] = EXPRESSION for i in 0..9`.
+"""Integer expressions of indices, and the iterations of a loop: `y[i] = EXPRESSION for i in 0..9`.
 
-The integers are computed at all points at once, as arrays, so that 100,000 elements are a few operations.
+The integers are computed for all iterations at once, as arrays, so that 100,000 elements are a few operations.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import numpy as np
 from gradcli.errors import InputError
 from gradcli.graph.array import Array
 
-Integers = Mapping[str, Any]  # integers, and arrays of them that are as long as there are points
+Integers = Mapping[str, Any]  # integers, and arrays of them that are as long as there are iterations
 
 LARGEST = 2**31  # integer: products of two fit into int64
 MAX_INTEGERS = 2**26  # that the indices of one statement may be
@@ -40,24 +40,24 @@ _ORDER: dict[type[ast.cmpop], Callable[[Any, Any], Any]] = {
 
 @dataclass(frozen=True)
 class Loop:
-    """The points of a loop, in order: the loop variables, and the indices of the element that is assigned.
+    """The iterations of a loop, in order: the loop variables, and the indices of the assigned element, if there is one.
 
     `integers` are the names of numbers that indices may be computed from, and `reads` those that the bounds are.
     """
 
     variables: Mapping[str, Array]
-    key: tuple[Array, ...]
     integers: Mapping[str, int]
     reads: frozenset[str]
+    key: tuple[Array, ...] = ()
 
     @property
     def size(self) -> int:
-        """The number of points."""
-        return len(self.key[0])
+        """The number of iterations."""
+        return len(next(iter(self.variables.values())))
 
 
 def integers_of(tree: ast.expr, names: Integers) -> Any:
-    """Return an integer expression, or a condition on integers, at all points.
+    """Return an integer expression, or a condition on integers, for all iterations.
 
     Errors: `InputError` about the part that is neither.
 
@@ -139,8 +139,8 @@ def _is_condition(value: Any) -> bool:
     return bool(np.asarray(value).dtype == np.bool_)
 
 
-def points_in(tree: ast.expr, loop: Loop) -> dict[int, Integers]:
-    """Return for each part of an expression, by its `id`, the loop variables at the points at which it is computed.
+def iterations_by_part(tree: ast.expr, loop: Loop) -> dict[int, Integers]:
+    """Return for each part of an expression, by its `id`, the loop variables in the iterations that compute it.
 
     A branch of `a if i > 0 else b` is computed where its condition selects it.
 
@@ -166,7 +166,7 @@ def points_in(tree: ast.expr, loop: Loop) -> dict[int, Integers]:
 
 
 def mask_of(choice: ast.IfExp, names: Integers) -> Array:
-    """Return the points at which the condition of `a if i > 0 else b` is true."""
+    """Return the iterations in which the condition of `a if i > 0 else b` is true."""
     try:
         mask = integers_of(choice.test, names)
     except InputError as error:

@@ -1,10 +1,11 @@
-"""`for i in 0..9`: the points that the text of a loop describes."""
+"""`for i in 0..9`: the iterations that the text of a loop describes."""
 
 from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import replace
 
 import numpy as np
 
@@ -59,30 +60,39 @@ def _integer(expression: Expression, integers: Mapping[str, int]) -> int | None:
 def _with_loop(
     statement: Statement, clauses: Clauses, integers: Mapping[str, int], inputs: set[str | None]
 ) -> Statement:
+    loop = read_loop(clauses.loops, integers, inputs)
+    key, indices = _key(clauses.key, {**integers, **loop.variables})
+    loop = replace(loop, key=key, reads=(loop.reads | indices) - loop.variables.keys())
+    expression = statement.expression
+    read = tuple(n for n in expression.names if n.id not in loop.variables)
+    return statement._replace(expression=expression._replace(names=read), loop=loop)
+
+
+def read_loop(span: Span, integers: Mapping[str, int], inputs: Collection[str | None]) -> Loop:
+    """Return the loop that a text describes, `for i in 0..9`, without an element that it assigns.
+
+    Errors: `InputError`, with its position, for bounds that are not integers, an empty range, or too many iterations.
+    """
     bounds: dict[str, range] = {}
     reads: set[str] = set()
-    for name, low, high in _loops(clauses.loops):
+    for name, low, high in _loops(span):
         if name.text in bounds:
             raise InputError(f"`{name.text}` is the variable of two loops", name, "each loop has its own")
         ends = [_bound(end, integers, inputs) for end in (low, high)]
         if ends[0] > ends[1]:
-            span = Span(name.source, low.span(low.tree).start, high.span(high.tree).end)
-            raise InputError(f"this range is empty: {ends[0]}..{ends[1]}", span, "`0..2` is 0, 1, 2")
+            empty = Span(name.source, low.span(low.tree).start, high.span(high.tree).end)
+            raise InputError(f"this range is empty: {ends[0]}..{ends[1]}", empty, "`0..2` is 0, 1, 2")
         bounds[normal(name.text)] = range(ends[0], ends[1] + 1)
         reads |= {n.id for n in (*low.names, *high.names)}
     shape = tuple(map(len, bounds.values()))
     if size_of(shape) > MAX_POINTS:
         raise InputError(
-            f"this loop assigns {size_of(shape):,} elements, and at most {MAX_POINTS:,} are supported", clauses.loops,
+            f"this loop has {size_of(shape):,} elements, and at most {MAX_POINTS:,} are supported", span,
             "operations on whole arrays have no such limit: y = x**2",
         )  # fmt: skip
     grid = np.meshgrid(*(np.arange(r.start, r.stop) for r in bounds.values()), indexing="ij")
     variables = {name: axis.reshape(-1) for name, axis in zip(bounds, grid, strict=True)}
-    key, indices = _key(clauses.key, {**integers, **variables})
-    loop = Loop(variables, key, dict(integers), frozenset(reads | indices) - variables.keys())
-    expression = statement.expression
-    read = tuple(n for n in expression.names if n.id not in variables)
-    return statement._replace(expression=expression._replace(names=read), loop=loop)
+    return Loop(variables, dict(integers), frozenset(reads))
 
 
 def _loops(span: Span) -> Iterator[tuple[Span, Expression, Expression]]:
@@ -124,7 +134,7 @@ def _written(bounds: Span) -> Fix | None:
     return Fix(bounds, f"{low}..{int(high) - 1 if high.isdecimal() else f'{high}-1'}")
 
 
-def _bound(bound: Expression, integers: Mapping[str, int], inputs: set[str | None]) -> int:
+def _bound(bound: Expression, integers: Mapping[str, int], inputs: Collection[str | None]) -> int:
     try:
         value = integers_of(bound.tree, integers)
         if type(value) is not int:
@@ -139,7 +149,7 @@ def _bound(bound: Expression, integers: Mapping[str, int], inputs: set[str | Non
 
 
 def _key(span: Span, names: Integers) -> tuple[tuple[Array, ...], set[str]]:
-    """Return the indices of the element that is assigned, at each point, and the names that they are computed from."""
+    """Return the indices of the assigned element in each iteration, and the names that they are computed from."""
     size = max(np.size(value) for value in names.values())
     whole = read_expression(span.source, span.start, span.end)
     result = []

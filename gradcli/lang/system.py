@@ -17,6 +17,7 @@ from gradcli.graph.shapes import Shape
 from gradcli.graph.subsystem import Subsystem
 from gradcli.lang.assembly import Assembly, no_value
 from gradcli.lang.characters import looks
+from gradcli.lang.coupled import rounds
 from gradcli.lang.elements import largest_indices
 from gradcli.lang.expressions import Expression
 from gradcli.lang.indices import whole_key
@@ -24,6 +25,7 @@ from gradcli.lang.ranges import read_loops
 from gradcli.lang.statements import Statement, read_statements
 from gradcli.vocabulary import CONSTANTS
 
+_SHOWN_NAMES = 4  # in advice
 _SHOWN = 40  # characters of an expression in advice
 
 
@@ -83,14 +85,16 @@ class System:
             parameters = {name: scope[name] for name, p in part.parameters.items() if not p.fixed}
             known = {name: values[name] for name, p in part.parameters.items() if p.fixed and values and name in values}
             assembly.include(part, parameters, known)
-        for statement in self.statements:
-            if statement.declares:
-                continue
-            assembly.add(statement)
-        assembly.finish()
-        if not inputs:
-            raise InputError("the system has no input to differentiate with respect to", hint="for example `y = x**2`")
+        for together in rounds([s for s in self.statements if not s.declares]):
+            assembly.add(*together)
         chosen = self._chosen(outputs)
+        begun = {s.name for s in self.statements if (not s.key and s.loop is None) or _has_first(s)}
+        assembly.finish(chosen, begun)
+        if not inputs:
+            message = "the system has no input to differentiate with respect to"
+            integers = f"`{'`, `'.join(sorted(fixed)[:_SHOWN_NAMES])}` holds integers, which have no derivative"
+            hint = f"{integers}: --wrt NAME differentiates by an initializer" if fixed else "for example `y = x**2`"
+            raise InputError(message, hint=hint)
         for name in chosen:
             if name not in assembly.scope:
                 raise InputError(
@@ -208,7 +212,7 @@ def _name_bare(statements: list[Statement]) -> list[Statement]:
     for s in statements:
         if s.name is None:
             if isinstance(s.expression.tree, ast.Compare | ast.BoolOp):
-                raise _condition(s)
+                raise _comparison_error(s)
             name = next(names)
             if name in taken:
                 raise InputError(
@@ -221,7 +225,7 @@ def _name_bare(statements: list[Statement]) -> list[Statement]:
     return named
 
 
-def _condition(statement: Statement) -> InputError:
+def _comparison_error(statement: Statement) -> InputError:
     """Return the error of a condition as a statement: mostly a definition with one `=` too many."""
     left, sign, right = (part.strip() for part in statement.span.text.partition("=="))
     if not sign:
@@ -259,27 +263,40 @@ def _assigned(statements: Sequence[Statement]) -> dict[str, Statement]:
 def _uses(statements: Sequence[Statement], assigned: Mapping[str, Statement]) -> tuple[dict[str, Span], set[str]]:
     """Return where each name that is never assigned is first read, and the assigned names that are read.
 
-    A vector that is read where an element of its own is assigned does not count.
+    A vector that is read where an element of its own is assigned, or in the same rounds, does not count, unless it has
+    no element 0: it is what each round of a recurrence computes, and no vector.
 
     Errors: `InputError` for a use before the assignment.
     """
     uses: dict[str, Span] = {}
     read: set[str] = set()
     ready: set[str | None] = set()
-    for s in statements:
-        for tree in () if s.declares else s.expression.names:
-            name = tree.id
-            if name not in assigned:
-                if name not in uses:
-                    uses[name] = s.expression.span(tree)
-            elif name not in ready:
-                raise _too_early(name, s, assigned[name], s.expression.span(tree))
-            elif not s.assembles or name != s.name:
-                read.add(name)
-        if s.loop is not None:
-            read |= s.loop.reads
-        ready.add(s.name)
+    begun = {s.name for s in statements if (not s.key and s.loop is None) or _has_first(s)}
+    for together in rounds([s for s in statements if not s.declares]):
+        first, *more = together
+        own = {s.name for s in together if s.assembles} if more or first.assembles else frozenset()
+        if more:
+            ready |= own
+        for s in together:
+            for tree in s.expression.names:
+                name = tree.id
+                if name not in assigned:
+                    if name not in uses:
+                        uses[name] = s.expression.span(tree)
+                elif name not in ready:
+                    raise _too_early_error(name, s, assigned[name], s.expression.span(tree))
+                elif name not in own or (name != s.name and name not in begun):
+                    read.add(name)
+            if s.loop is not None:
+                read |= s.loop.reads
+            ready.add(s.name)
     return uses, read
+
+
+def _has_first(statement: Statement) -> bool:
+    """Return whether a statement assigns a name, or an element with an index 0."""
+    keys = statement.key if statement.loop is None else tuple(int(k.min()) for k in statement.loop.key)
+    return not keys or 0 in keys
 
 
 def _check_looks(names: Mapping[str, Span]) -> None:
@@ -297,7 +314,7 @@ def _check_looks(names: Mapping[str, Span]) -> None:
             )
 
 
-def _too_early(name: str, user: Statement, definition: Statement, span: Span) -> InputError:
+def _too_early_error(name: str, user: Statement, definition: Statement, span: Span) -> InputError:
     if name == user.name and not user.assembles:
         return InputError(
             f"`{name}` is used in its own definition", span, f"call the new value something else: `{name}1 = …`"

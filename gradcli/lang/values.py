@@ -17,6 +17,7 @@ from gradcli.graph.shapes import MAX_RANK, Shape, check_size
 from gradcli.lang.builder import build
 from gradcli.lang.characters import check_characters
 from gradcli.lang.expressions import read_expression
+from gradcli.lang.own_names import with_identifiers
 from gradcli.lang.statements import check_name, file_named, read_key
 from gradcli.vocabulary import CONSTANTS
 
@@ -32,17 +33,23 @@ _SPACED = re.compile(
 )  # parts two assignments, as a comma should
 _NUMBERS = re.compile(rf"({NAME})\s*=\s*([-+]?\d+(?:\s*,\s*[-+]?[\d.]+(?:e[-+]?\d+)?)+)(?=\s*(?:,|\Z))", re.ASCII)
 _DECIMAL = re.compile(r"([-+]?\d+),(\d+(?:e[-+]?\d+)?)", re.ASCII)
+_JSON_POINT = re.compile(r"\s*@(?:-\s*$|.*\.json\s*$)", re.ASCII | re.IGNORECASE)
 _STEM = re.compile(rf"\s*({NAME})", re.ASCII)
 _ITEM = re.compile(rf"({NAME})(\[[\d,\s]+\])?", re.ASCII)
 
 
 class Assignment(NamedTuple):
-    """`NAME=VALUE` or `NAME[i,j]=VALUE` in an option."""
+    """`NAME=VALUE` or `NAME[i,j]=VALUE` in an option.
+
+    One of a JSON object is `optional`: it is left out where the system has no such name, as a column of a file of
+    points is; its value may be the error of one that is not a number.
+    """
 
     name: str
     key: tuple[int, ...] | None
-    value: Value
+    value: Value | InputError
     span: Span
+    optional: bool = False
 
 
 class Cotangent(NamedTuple):
@@ -68,7 +75,7 @@ def read_point(text: str, option: str = "--at") -> list[Assignment]:
     >>> [(a.name, a.value.shape) for a in read_point("x0=1, M=[[1,2],[3,4]]")]
     [('x0', ()), ('M', (2, 2))]
     """
-    source = Source(text, option)
+    source = Source(with_identifiers(text), option)
     hint = "repeat --at for another point" if option == "--at" else "each name is given once"
     return _once([a for start, end in _parts(source) for a in _assignments(source, start, end)], hint)
 
@@ -86,7 +93,8 @@ def _assignments(source: Source, start: int, end: int) -> list[Assignment]:
         values = _json_point(read_path(str(path), MAX_JSON_BYTES), f"`{printable(path.name)}`", span)
     else:
         raise InputError("a point is NAME=VALUE, or a .json file", span, f"write NAME={stripped}, or @point.json")
-    return [_json_assignment(name, value, span) for name, value in values.items()]
+    named = {with_identifiers(name): value for name, value in values.items()}
+    return [_json_assignment(name, value, span) for name, value in named.items() if _ITEM.fullmatch(name)]
 
 
 def _json_point(text: str, label: str, span: Span) -> dict[str, Any]:
@@ -112,14 +120,18 @@ def _json_point(text: str, label: str, span: Span) -> dict[str, Any]:
 
 
 def _json_assignment(name: str, value: Any, span: Span) -> Assignment:
-    """Return the assignment of an item in a JSON object: a number, or nested lists of numbers.
-
-    Errors: `InputError` for what is neither.
-    """
+    """Return the assignment of an item in a JSON object: a number, or nested lists of numbers."""
     match = _ITEM.fullmatch(name)
-    if match is None:
-        raise InputError(f"`{printable(name[:40])}` is not a name", span)
+    assert match is not None
     key = None if match[2] is None else read_key(match[2], span, "given", "x[0]")
+    return Assignment(normal(match[1]), key, _json_value(name, value, span), span, optional=True)
+
+
+def _json_value(name: str, value: Any, span: Span) -> Value | InputError:
+    """Return a number or an array as a constant.
+
+    The error of what is neither is returned, not raised: it counts only where the system has such a name.
+    """
     shape: list[int] = []
     numbers = [value]
     while numbers and isinstance(numbers[0], list) and len(shape) < MAX_RANK:
@@ -131,10 +143,10 @@ def _json_assignment(name: str, value: Any, span: Span) -> Assignment:
     try:
         elements = tuple(_json_number(n) for n in numbers)
     except (TypeError, ValueError, OverflowError):
-        raise InputError(f"the value of `{name}` is not a number or an array of numbers", span) from None
+        return InputError(f"the value of `{name}` is not a number or an array of numbers", span)
     if not elements:
-        raise InputError(f"the value of `{name}` is empty", span)
-    return Assignment(normal(match[1]), key, const(elements, check_size(tuple(shape))), span)
+        return InputError(f"the value of `{name}` is empty", span)
+    return const(elements, check_size(tuple(shape)))
 
 
 def _json_number(value: Any) -> Constant:
@@ -150,10 +162,10 @@ def read_shapes(text: str) -> dict[str, Shape]:
     >>> read_shapes("x=3,M=2x2,c=scalar")
     {'x': (3,), 'M': (2, 2), 'c': ()}
     """
-    source = Source(text, "--shape")
+    source = Source(with_identifiers(text), "--shape")
     shapes: dict[str, Shape] = {}
     for start, end in _parts(source):
-        part = text[start:end]
+        part = source.text[start:end]
         span = Span(source, start, max(end, start + 1))
         match = _SHAPE.fullmatch(part)
         if not match:
@@ -173,12 +185,27 @@ def read_shapes(text: str) -> dict[str, Shape]:
     return shapes
 
 
+def read_in_order(text: str, option: str) -> tuple[Value, ...] | None:
+    """Return the values of an option that gives them without names; None where it has names, or is a point of JSON.
+
+    >>> [value.shape for value in read_in_order("1, [2, 3]", "--u")], read_in_order("x=1", "--u")
+    ([(), (2,)], None)
+    """
+    text = with_identifiers(text)
+    source = Source(text, option)
+    parts = _parts(source)
+    if any(_NAME.match(text, start, end) or _JSON_POINT.match(text, start, end) for start, end in parts):
+        return None
+    return tuple(_value(source, start, end) for start, end in parts)
+
+
 def read_cotangent(text: str) -> Cotangent:
     """Return the value of one `--v`.
 
     >>> read_cotangent("onehot:y1").target
     'y1'
     """
+    text = with_identifiers(text)
     source = Source(text, "--v")
     stripped = text.strip()
     if stripped == "-":
@@ -207,6 +234,7 @@ def read_names(text: str, option: str) -> list[str]:
     >>> read_names("x1, x0", "--wrt")
     ['x1', 'x0']
     """
+    text = with_identifiers(text)
     source = Source(text, option)
     names: dict[str, None] = {}  # in order, and looked up at once: there may be 100,000
     for start, end in _parts(source):

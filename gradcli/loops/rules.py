@@ -13,6 +13,7 @@ import numpy as np
 
 from gradcli.graph.einsum import aligned
 from gradcli.graph.node import Node
+from gradcli.graph.operations import JOINS
 from gradcli.graph.shapes import Shape, size_of
 from gradcli.loops.builder import Builder, Counter
 from gradcli.loops.index_map import IndexMap
@@ -163,6 +164,10 @@ def _scan(update: Callable[..., Any]) -> Rule:
     return rule
 
 
+def _joining(op: str) -> Callable[..., Any]:
+    return lambda b, so_far, x: b.op(op, so_far, x)
+
+
 # Scatters
 
 
@@ -216,8 +221,7 @@ RULES: dict[str, Rule] = {
     "argmin_mask": _mask("undercuts"),
     "matmul": _contraction,
     "einsum": _contraction,
-    "cumsum": _scan(lambda b, so_far, x: b.op("add", so_far, x)),
-    "cumprod": _scan(lambda b, so_far, x: b.op("mul", so_far, x)),
+    **{op: _scan(_joining(name)) for op, name in JOINS["scan"].items()},
     "recurrence": _scan(lambda b, so_far, x, a: b.op("add", x, b.op("mul", a, so_far))),
     "scatter": _scatter,
     "scatter_add": _scatter_add,

@@ -8,7 +8,7 @@ from gradcli.graph.node import Node, is_const, operands
 from gradcli.graph.operation import Operation
 from gradcli.graph.operations import OPERATIONS
 from gradcli.notation.latex_arrays import ARRAYS, side_by_side
-from gradcli.notation.latex_calls import BRACKETS, LETTERS, SIGNS, applied, call, function
+from gradcli.notation.latex_calls import LETTERS, SIGNS, applied, call, function
 from gradcli.notation.latex_sums import SUMS
 from gradcli.notation.latex_writer import LatexNodeWriter
 from gradcli.notation.one_hot import one_hot_of
@@ -21,6 +21,8 @@ def derived(row: Operation) -> Rule | None:
     """Return the rule that follows from an operation's row: a condition's sign, or a call with its settings."""
     if row.infix:
         return _condition(row.infix) if row.arity == 2 and row.kind == "condition" else None
+    if "{}" in (text := row.spelling_in("latex")):
+        return lambda w, node: Written(text.format(*map(w.name, node.args)))
     return call if set(row.settings) <= SETTINGS else None
 
 
@@ -73,12 +75,7 @@ def _exp(w: LatexNodeWriter, node: Node) -> Written:
 
 def _abs(w: LatexNodeWriter, node: Node) -> Written:
     (x,) = node.args
-    return applied(r"\operatorname{abs}", [w.name(x)]) if w.rank(x) > 1 else _between("abs")(w, node)
-
-
-def _between(op: str) -> Rule:
-    left, right = BRACKETS[op]
-    return lambda w, node: Written(rf"\left{left}{w.name(node.args[0])}\right{right}")
+    return applied(r"\operatorname{abs}", [w.name(x)]) if w.rank(x) > 1 else Written(function("abs").format(w.name(x)))
 
 
 def _between_terms(sign: str, right: Binds) -> Rule:
@@ -136,12 +133,8 @@ LATEX: dict[str, Rule] = {op: rule for op, row in OPERATIONS.items() if (rule :=
     "floor_divide": lambda w, node: Written(rf"\left\lfloor{_div(w, node).text}\right\rfloor"),
     "not": lambda w, node: Written(rf"\neg {w.argument(node.args[0], Binds.POWER)}"),
     "where": _where,
-    "sqrt": lambda w, node: Written(rf"\sqrt{{{w.name(node.args[0])}}}"),
-    "cbrt": lambda w, node: Written(rf"\sqrt[3]{{{w.name(node.args[0])}}}"),
     "exp": _exp,
     "abs": _abs,
-    "floor": _between("floor"),
-    "ceil": _between("ceil"),
     "gamma": _letter("gamma"),
     "digamma": _letter("digamma"),
     "polygamma": _polygamma,

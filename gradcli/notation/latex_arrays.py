@@ -88,6 +88,10 @@ def _take(w: LatexNodeWriter, node: Node) -> Written:
     return Written(f"{w.argument(x, Binds.ATOM)}[{_indices(key)}]")
 
 
+def _of_arguments(w: LatexNodeWriter, node: Node) -> Written:
+    return applied(rf"\operatorname{{{node.op.replace('_', ' ')}}}", w.arguments(node))
+
+
 def _indices(key: str) -> str:
     return _slices(key).replace("places", r"\text{ places}")
 
@@ -95,7 +99,7 @@ def _indices(key: str) -> str:
 def _reshape(w: LatexNodeWriter, node: Node) -> Written:
     """Return a reshape as a reduction with `keepdims=True`, as `A⁻¹b` of a vector b, else as a reshape."""
     if (reduced := reduction_with_keepdims(node, w)) is not None:
-        return call(w, w.counted(reduced), setting("keepdims", True))
+        return call(w, w.with_explicit_broadcasts(reduced), setting("keepdims", True))
     if (system := solved_for_vector(node, w)) is not None:
         return _solution(w, *system)
     return _shaped("reshape")(w, node)
@@ -256,6 +260,7 @@ ARRAYS: dict[str, Rule] = {
     "broadcast": _shaped("expand"),
     "index": _index,
     "take": _take,
+    **dict.fromkeys(("index_add", "dynamic_slice", "dynamic_scatter"), _of_arguments),
     "scatter_add": _scatter_add,
     "scatter": _scatter,
     "diagonal": lambda w, node: applied(r"\operatorname{diag}", w.arguments(node)),

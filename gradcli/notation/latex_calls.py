@@ -6,7 +6,8 @@ from itertools import starmap
 from typing import Any
 
 from gradcli.graph.node import Node
-from gradcli.notation.writer import Writer, Written, called, settings_of
+from gradcli.graph.operations import OPERATIONS
+from gradcli.notation.writer import Writer, Written, called, options_of, settings_of
 
 # Signs of conditions that LaTeX writes in its own way.
 SIGNS = {
@@ -19,14 +20,7 @@ SIGNS = {
     "~": r"\neg",
     "%": r"\bmod",
 }
-# Functions that have a sign of their own; the others have their name.
-FUNCTIONS = {name: rf"\{name}" for name in ("sin", "cos", "tan", "sec", "csc", "cot", "sinh", "cosh", "tanh", "log")}
-FUNCTIONS |= {f"a{name}": rf"\arc{name}" for name in ("sin", "cos", "tan")}
-FUNCTIONS |= {"maximum": r"\max", "minimum": r"\min", "det": r"\det", "trace": r"\operatorname{tr}"}
-FUNCTIONS |= {"log2": r"\log_{2}", "log10": r"\log_{10}", "sign": r"\operatorname{sgn}"}
-FUNCTIONS |= {"max": r"\max", "min": r"\min"}
 LETTERS = {"gamma": r"\Gamma", "digamma": r"\psi", "polygamma": r"\psi"}  # unless a variable is one
-BRACKETS = {"floor": (r"\lfloor ", r"\rfloor"), "ceil": (r"\lceil ", r"\rceil"), "abs": ("|", "|")}
 
 
 def function(op: str) -> str:
@@ -35,7 +29,7 @@ def function(op: str) -> str:
     >>> function("sin"), function("leaky_relu")
     ('\\\\sin', '\\\\operatorname{leaky\\\\_relu}')
     """
-    return FUNCTIONS.get(op) or rf"\operatorname{{{op}}}".replace("_", r"\_")
+    return (op in OPERATIONS and OPERATIONS[op].spelling_in("latex")) or rf"\operatorname{{{op}}}".replace("_", r"\_")
 
 
 def applied(name: str, arguments: list[str], *settings: str) -> Written:
@@ -46,7 +40,13 @@ def applied(name: str, arguments: list[str], *settings: str) -> Written:
 
 def call(w: Writer, node: Node, *more: str) -> Written:
     """Return a node as a call of its function, with its settings and `more`."""
-    return applied(function(called(node)), w.arguments(node), *starmap(setting, settings_of(node)), *more)
+    arguments, options = w.arguments(node), options_of(node)
+    named = [setting(word, arguments[i]) for i, word in options.items() if word]
+    positional = arguments[: len(arguments) - len(options)]
+    settings = list(settings_of(node))
+    first = [str(value) for word, value in settings if not word]
+    behind = starmap(setting, (pair for pair in settings if pair[0]))
+    return applied(function(called(node)), [*positional, *first], *named, *behind, *more)
 
 
 def setting(name: str, value: Any) -> str:

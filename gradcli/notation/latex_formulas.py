@@ -17,7 +17,7 @@ from gradcli.notation.decimals import quotient, whole_text
 from gradcli.notation.formulas import Ordered, decimal
 from gradcli.notation.latex import cases
 from gradcli.notation.latex_arrays import beside
-from gradcli.notation.latex_calls import BRACKETS, LETTERS, SIGNS, function
+from gradcli.notation.latex_calls import LETTERS, SIGNS, function
 from gradcli.notation.latex_names import LatexNames, latex_number
 
 _FACTOR = "\0"  # what parts factors until it is known what stands beside what
@@ -105,11 +105,8 @@ class _LatexPrinter(Ordered, LatexPrinter):  # type: ignore[misc]
             return cases(self._condition(expr.args[0]), *args[1:])
         if row is not None and row.infix:
             return rf"\left({self._signed(row.infix, args)}\right)"
-        if op in BRACKETS:
-            left, right = BRACKETS[op]
-            return rf"\left{left}{args[0]}\right{right}"
-        if op == "cbrt":
-            return rf"\sqrt[3]{{{args[0]}}}"
+        if "{}" in (text := function(op)):
+            return text.format(*args)
         return rf"{self._name(op, args)}\left({', '.join(args)}\right)"
 
     def _name(self, op: str, args: list[str]) -> str:

@@ -7,7 +7,7 @@ import unicodedata
 from collections.abc import Iterable
 
 from gradcli.graph.names import NAME, AdjointName, ElementName, array_name
-from gradcli.wrapping import visible
+from gradcli.text.wrapping import visible
 
 _GREEK = {c: unicodedata.name(c).split()[-1].lower().replace("lamda", "lambda") for c in "αβγδεζηθικλμνξπρστυφχψω"}
 _GREEK |= {c.upper(): _GREEK[c].capitalize() for c in "γδθλξπσυφψω"} | {"ς": "varsigma"}

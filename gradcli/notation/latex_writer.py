@@ -35,7 +35,7 @@ class LatexNodeWriter(Writer):
         self.indices: tuple[str, ...] = ()
         self.bound: frozenset[str] = frozenset()
 
-    def known(self, node: Node) -> str | None:
+    def name_or_none(self, node: Node) -> str | None:
         """Return a node's name as it is written, at the indices if there are any."""
         name = self.names.get(node)
         return None if name is None else self.at_indices(self.latex(name), node)
@@ -45,8 +45,8 @@ class LatexNodeWriter(Writer):
         if not self.indices or node.value is not None or (node.args and OPERATIONS[node.op].broadcasts):
             return super().written(node)
         if operand(node, "broadcast") is not None:
-            known = self.known(node.args[0])
-            return self.written(node.args[0]) if known is None else Written(known)
+            name = self.name_or_none(node.args[0])
+            return self.written(node.args[0]) if name is None else Written(name)
         whole = self.at((), ())
         if not node.shape:
             return whole.written(node)

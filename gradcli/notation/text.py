@@ -26,6 +26,7 @@ from gradcli.notation.writer import (
     Writer,
     Written,
     called,
+    options_of,
     settings_of,
     spread_argument,
     through,
@@ -85,8 +86,23 @@ def _mul(w: Any, node: Node) -> Written:
 
 
 def _call(w: Writer, node: Node, *more: str) -> Written:
-    settings = [f"{word}={value}" for word, value in settings_of(node)]
-    return Written(f"{called(node)}({', '.join([*w.arguments(node), *settings, *more])})")
+    arguments, options = w.arguments(node), options_of(node)
+    positional = arguments[: len(arguments) - len(options)]
+    named = [f"{word}={arguments[i]}" for i, word in options.items() if word]
+    first, behind = settings_texts(node)
+    return Written(f"{called(node)}({', '.join([*positional, *first, *named, *behind, *more])})")
+
+
+def settings_texts(node: Node) -> tuple[list[str], list[str]]:
+    """Return the settings of a call as they are typed: those without a name, and those with one.
+
+    >>> from gradcli.graph.construct import reduce
+    >>> from gradcli.graph.node import leaf
+    >>> settings_texts(reduce("sum", leaf((2, 3)), (1,)))
+    ([], ['axis=1'])
+    """
+    texts = [(word, repr(value) if type(value) is str else str(value)) for word, value in settings_of(node)]
+    return [text for word, text in texts if not word], [f"{word}={text}" for word, text in texts if word]
 
 
 # Constants
@@ -185,6 +201,10 @@ def _take(w: Writer, node: Node) -> Written:
     return Written(f"{w.argument(x, Binds.ATOM)}[{key}]")
 
 
+def _of_arguments(w: Writer, node: Node) -> Written:
+    return Written(f"{node.op}({', '.join(map(w.name, node.args))})")
+
+
 def _transpose(w: Writer, node: Node) -> Written:
     (order,) = node.settings
     rank = len(order)
@@ -199,8 +219,9 @@ def _transpose(w: Writer, node: Node) -> Written:
 
 
 def _reshape(w: Writer, node: Node) -> Written:
+    """Return a reshape as a reduction with `keepdims=True`, as `solve(A, b)` of a vector b, else as a reshape."""
     if (reduced := reduction_with_keepdims(node, w)) is not None:
-        return _call(w, w.counted(reduced), "keepdims=True")
+        return _call(w, w.with_explicit_broadcasts(reduced), "keepdims=True")
     if (system := solved_for_vector(node, w)) is not None:
         return Written(f"solve({', '.join(map(w.name, system))})")
     return Written(f"reshape({w.name(node.args[0])}, {node.shape})")
@@ -351,6 +372,8 @@ TEXT: dict[str, Rule] = {op: rule for op, row in OPERATIONS.items() if (rule := 
     "broadcast": lambda w, node: Written(f"expand({w.name(node.args[0])}, {node.shape})"),
     "index": _index,
     "take": _take,
+    # At indices that are no constants: only scripts have them, and their pages know the indices.
+    **dict.fromkeys(("index_add", "dynamic_slice", "dynamic_scatter"), _of_arguments),
     "scatter_add": _scatter_add,
     "scatter": _scatter,
     "diagonal": _diagonal,

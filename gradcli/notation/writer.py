@@ -49,13 +49,13 @@ class Writer:
         self.implicit = implicit
         self.explicit: set[Node] = set()  # what broadcasts, and is written all the same
 
-    def known(self, node: Node) -> str | None:
+    def name_or_none(self, node: Node) -> str | None:
         """Return a node's name as it is written, if it has one."""
         return self.names.get(node)
 
     def name(self, node: Node) -> str:
         """Return a node's name, or its expression."""
-        return self.known(node) or self.expression(node)
+        return self.name_or_none(node) or self.expression(node)
 
     def expression(self, node: Node, whole: bool = False) -> str:
         """Return the expression of a node in terms of named nodes; with `whole`, also the shape of a constant."""
@@ -64,12 +64,12 @@ class Writer:
     def written(self, node: Node) -> Written:
         """Return the expression of a node, and its precedence."""
         if (inner := self._left_out(node)) is not None:
-            known = self.known(inner)
-            return self.written(inner) if known is None else Written(known)
-        return self.rules[node.op](self, self.counted(node))
+            name = self.name_or_none(inner)
+            return self.written(inner) if name is None else Written(name)
+        return self.rules[node.op](self, self.with_explicit_broadcasts(node))
 
-    def counted(self, node: Node) -> Node:
-        """Return a node with arguments whose broadcasting is written where their elements are counted."""
+    def with_explicit_broadcasts(self, node: Node) -> Node:
+        """Return a node whose arguments are written with the `broadcast` that its value needs: sum(broadcast(c, 3))."""
         if self.implicit and node.args and node.op != "broadcast" and not OPERATIONS[node.op].broadcasts:
             return replace(node, args=tuple(map(self._spread, node.args)))
         return node
@@ -83,7 +83,7 @@ class Writer:
         return inner if lines_up or not self.typed else None
 
     def _spread(self, node: Node) -> Node:
-        """Return an argument whose elements are counted, with its broadcasting written if its text does not show it."""
+        """Return an argument with `broadcast` written around it, unless its text has the full shape anyway."""
         shape = self._shape(node)
         if bare(shape) == bare(node.shape) and (shape or not node.shape):
             return node
@@ -102,10 +102,11 @@ class Writer:
 
     def operand(self, node: Node, binds: Binds, first: bool = True, last: bool = True) -> Written:
         """Return an operand, in brackets if its precedence is lower, it begins with a sign, or it is open-ended."""
-        known = self.known(node)
-        if known is not None:
-            is_partial = isinstance(name := self.names[node], AdjointName) and not name.barred and binds > Binds.SUM
-            return Written(self.brackets.format(known) if is_partial else known)
+        name = self.name_or_none(node)
+        if name is not None:
+            label = self.names[node]
+            is_partial = isinstance(label, AdjointName) and not label.barred and binds > Binds.SUM
+            return Written(self.brackets.format(name) if is_partial else name)
         written = self.written(node)
         if written.binds < binds or (not first and written.text.startswith("-")) or (written.open and not last):
             return Written(self.brackets.format(written.text))
@@ -118,7 +119,7 @@ class Writer:
     def arguments(self, node: Node) -> list[str]:
         """Return the names of a node's arguments; where axes count, what changes their number is written."""
         if self.implicit and not OPERATIONS[node.op].broadcasts:
-            return [self.known(a) or self._of_its_rank(a) for a in node.args]
+            return [self.name_or_none(a) or self._of_its_rank(a) for a in node.args]
         return [self.name(a) for a in self.plain(node)]
 
     def _of_its_rank(self, node: Node) -> str:
@@ -148,20 +149,67 @@ def spread_argument(node: Node) -> Node | None:
 
 
 # Settings that are typed behind the arguments, with what they are where nothing is typed.
-_TYPED = {"correction": 1, "descending": False, "diagonal": 0, "full_matrices": False, "ids": None, "n": None}
-SETTINGS = {"axes", "axis", *_TYPED}
+_TYPED: dict[str, Any] = {"correction": 1, "descending": False, "diagonal": 0, "full_matrices": False}
+_TYPED |= {"ids": None, "n": None, "reduction": "mean", "ignore_index": -100, "training": False}
+_TYPED |= {"padding": 0, "dilation": 1, "groups": 1, "ceil_mode": False, "count_include_pad": True}
+_TYPED |= {
+    "divisor_override": None,
+    "output_padding": 0,
+    "padding_idx": None,
+    "is_causal": False,
+    "use_input_stats": True,
+    "num_layers": 1,
+    "bidirectional": False,
+    "has_biases": True,
+    "batch_first": False,
+    "dropout": False,
+    "result": 0,
+    "size": None,
+    "scale_factor": None,
+    "mode": "nearest",
+    "align_corners": None,
+    "enable_gqa": False,
+}
+_SIZES = (
+    "kernel_size",
+    "stride",
+    "padding",
+    "output_padding",
+    "dilation",
+    "size",
+    "scale_factor",
+    "output_size",
+)  # a number where they are equal along all axes
+_FIRST = ("kernel_size", "normalized_shape", "num_groups", "output_size")  # that are typed without their names
+SETTINGS = {"axes", "axis", "given", "stride", *_FIRST, *_TYPED}
 
 
 def settings_of(node: Node) -> Iterator[tuple[str, Any]]:
-    """Yield the settings of a call as keyword arguments, without defaults."""
+    """Yield the settings of a call as keyword arguments, without defaults; those that need no name without one."""
     rank = len(node.args[0].shape)
     settings = dict(zip(OPERATIONS[node.op].settings, node.settings, strict=True))
     ties = settings.get("ties")
     for word, value in settings.items():
-        if word == "axes" and (len(value) < rank or ties == "first"):
+        if word in _SIZES:
+            value = value[0] if isinstance(value, tuple) and len({*value}) == 1 else value
+        if word == "stride":
+            kernel = settings.get("kernel_size", (1,))
+            if settings[word] not in (kernel, kernel * len(settings[word])):
+                yield word, value
+        elif word in _FIRST:
+            yield "", value[0] if isinstance(value, tuple) and len(value) == 1 else value
+        elif word == "axes" and (len(value) < rank or ties == "first"):
             yield "axis", value[0] if len(value) == 1 and ties != "even" else value
-        elif (word == "axis" and rank > 1) or value != _TYPED.get(word, value):
+        elif (word == "axis" and rank > 1) or (value != _TYPED.get(word, value) and value is not None):
             yield word, value
+
+
+def options_of(node: Node) -> dict[int, str]:
+    """Return the names of the arguments of a call that are typed with them, by position; "" where it is the default."""
+    row = OPERATIONS[node.op]
+    given = dict(zip(row.settings, node.settings, strict=True)).get("given", tuple(row.options))
+    named = enumerate(given, len(node.args) - len(given))
+    return {i: "" if node.args[i].value == row.options[word] is not None else word for i, word in named}
 
 
 EXTREMA = ("max", "min", "median")
@@ -175,5 +223,5 @@ def called(node: Node) -> str:
 
 def through(w: Writer, node: Node) -> Written:
     """Return the last argument, of an operation that formulas do not show."""
-    known = w.known(node.args[-1])
-    return w.written(node.args[-1]) if known is None else Written(known)
+    name = w.name_or_none(node.args[-1])
+    return w.written(node.args[-1]) if name is None else Written(name)

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections import ChainMap
 from collections.abc import Callable, Mapping, MutableMapping, Sequence
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from gradcli.errors import InputError
 from gradcli.graph.node import Node
-from gradcli.onnx.values import Value, axis_of, concatenate, cut, reshape
+from gradcli.onnx.files import array, initializers
+from gradcli.onnx.values import KNOWN, Value, axis_of, concatenate, cut, reshape
 
-MAX_ROUNDS = 10_000
-_HINT = "it must be known while the model is read: an initializer, or computed from shapes"
+MAX_ROUNDS = 10_000  # of a loop
+MAX_ALL_ROUNDS = 30_000  # of all loops, within each other too
 
 Values = Sequence[Value | None]
 
@@ -22,15 +24,16 @@ class Inner(NamedTuple):
     """The runner of a graph within a node, which may read the names around the node."""
 
     run: Callable[..., None]
+    begin: Callable[[], None]  # counts a round
+    folder: Path
     scope: MutableMapping[str, Value | None]
     opsets: Mapping[str, int]
     depth: int
 
     def results(self, graph: Any, inputs: Values) -> list[Value | None]:
         """Return the outputs of a graph for these inputs."""
-        from gradcli.onnx.files import array
-
-        values: dict[str, Value | None] = {t.name: array(t, self.run.__self__.folder) for t in graph.initializer}  # type: ignore[attr-defined]
+        self.begin()
+        values: dict[str, Value | None] = {name: array(t, self.folder) for name, t in initializers(graph).items()}
         values |= dict(zip((v.name for v in graph.input), inputs, strict=False))
         scope = ChainMap(values, self.scope)
         self.run(graph.node, scope, self.opsets, self.depth)
@@ -42,8 +45,12 @@ class Inner(NamedTuple):
 
 def _known(value: Value | None, what: str) -> Any:
     if isinstance(value, Node):
-        raise InputError(f"its {what} depends on values of the model's inputs", hint=_HINT)
-    return None if value is None else value.reshape(-1)[0].item()
+        raise InputError(f"its {what} depends on values of the model's inputs", hint=KNOWN)
+    if value is None:
+        return None
+    if value.size != 1 or value.dtype.kind not in "biu":
+        raise InputError(f"its {what} is not one {'condition' if what == 'condition' else 'integer'}")
+    return value.item()
 
 
 def _if(inner: Inner, inputs: Values, graphs: Mapping[str, Any], _: Mapping[str, Any]) -> list[Value | None]:
@@ -76,8 +83,9 @@ def _one(value: Value | None) -> Value:
 def _scan(inner: Inner, inputs: Values, graphs: Mapping[str, Any], attributes: Mapping[str, Any]) -> list[Value | None]:
     if inner.opsets.get("", 1) < 9:
         raise InputError("`Scan` of opset 8 is not supported", hint="convert the model to a newer opset")
-    count = attributes["num_scan_inputs"]
-    body = graphs["body"]
+    count, body = attributes["num_scan_inputs"], graphs["body"]
+    if not 1 <= count <= len(inputs):
+        raise InputError(f"it scans {count} of {len(inputs)} inputs")
     state, sequences = [*inputs[: len(inputs) - count]], [v for v in inputs[len(inputs) - count :] if v is not None]
     outputs = len(body.output) - len(state)
     axes = [

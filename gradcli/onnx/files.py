@@ -47,6 +47,8 @@ def load(path: str) -> Any:
         raise InputError(f"`{shown}` is not an ONNX model, or it is cut off", text=path) from None
     if not model.HasField("graph") or not model.opset_import:
         raise InputError(f"`{shown}` is not an ONNX model: it has no graph, or no opset", text=path)
+    if old := next((o for o in model.opset_import if o.version < 1), None):
+        raise InputError(f"`{shown}` says that it is of opset {old.version}; opsets begin with 1", text=path)
     if not _is_text(model):
         raise InputError(f"`{shown}` is damaged: it has names that are not UTF-8", text=path)
     return model
@@ -63,6 +65,24 @@ def _is_text(model: Any) -> bool:
             elif field.type == field.TYPE_STRING and any(isinstance(text, bytes) for text in values):
                 return False
     return True
+
+
+def initializers(graph: Any) -> dict[str, Any]:
+    """Return the tensors that a graph holds, by their names.
+
+    Errors: `InputError` for two of one name, and for a sparse one.
+    """
+    result: dict[str, Any] = {}
+    for tensor in graph.initializer:
+        if tensor.name in result:
+            raise InputError(f"two initializers are called `{printable(tensor.name)}`", hint="the model is damaged")
+        result[tensor.name] = tensor
+    for sparse in graph.sparse_initializer:
+        raise InputError(
+            f"the initializer `{printable(sparse.values.name)}` is sparse, which is not supported",
+            hint="store it with all its elements",
+        )
+    return result
 
 
 def array(tensor: Any, folder: Path) -> Array:
@@ -100,7 +120,7 @@ def _listed(tensor: Any, shape: tuple[int, ...], name: str) -> Array:
 
     fields = ("float_data", "int32_data", "int64_data", "double_data", "uint64_data", "string_data")
     listed = sum(len(getattr(tensor, field)) for field in fields) + len(tensor.raw_data)
-    if math.prod(shape) > 2 * listed:  # complex numbers, and several in a byte, are more than there are entries
+    if math.prod(shape) > 4 * listed:  # several in a byte are more than there are entries
         raise InputError(f"`{name}` has the shape {shape}, and {listed} numbers")
     try:
         return np.asarray(numpy_helper.to_array(tensor))

@@ -16,11 +16,12 @@ from gradcli.graph.dtypes import DType
 from gradcli.graph.names import identifier
 from gradcli.graph.node import Node
 from gradcli.graph.subsystem import Parameter
-from gradcli.onnx.files import array, load
-from gradcli.onnx.translate import Scope, Translator
+from gradcli.onnx.files import array, initializers, load
+from gradcli.onnx.translate import Scope, Translator, is_named
 
 _FLOATS = {1, 10, 11, 16}  # types of tensors: float32, float16, float64 and bfloat16
-_LISTED = 3  # names in a note
+_INTEGERS = {2, 3, 4, 5, 6, 7, 9, 12, 13}  # of 8 to 64 bits, with and without a sign, and booleans
+_LISTED, _CLASSES = 3, 8  # names in a note
 
 
 def read_model(path: str, wanted: Sequence[str] = (), dtype: DType = "float64") -> Model:
@@ -44,17 +45,17 @@ class Model:
         self.spans: Mapping[Node, Span] = self._translator.spans
         self.parts: Mapping[Node, str] = self._translator.parts
         self.notes: list[str] = []
-        self._initializers = {t.name: t for t in self._graph.initializer}
+        self._initializers = initializers(self._graph)
         self._identifiers: dict[str, str] = {}
         self._declared = {v.name: v for v in self._graph.input if v.name not in self._initializers}
         self._nodes = _needed(self._graph.node, self._results)
-        for name in (*self._declared, *self._initializers, *(o for n in self._nodes for o in n.output if o)):
+        names = dict.fromkeys((*self._declared, *self._initializers, *(o for n in self._nodes for o in n.output if o)))
+        for name in sorted(names, key=lambda name: identifier(name) != name):  # those that are identifiers stay
             self._name(name)
         for name in self._results:
             if name not in self._identifiers:
                 raise InputError(f"the output `{printable(name)}` of `{printable(path)}` is never computed", text=path)
-        chosen = {identifier(name) for name in wanted}
-        self._leaves = [n for n in self._initializers if self._identifiers[n] in chosen]
+        self._leaves = [n for n in self._initializers if not {n, self._identifiers[n]}.isdisjoint(wanted)]
         self._note_names()
         if any(n.op_type.startswith("TreeEnsemble") for n in self._nodes):
             self.notes.append("a decision tree is constant between its thresholds: its gradient is 0")
@@ -69,15 +70,29 @@ class Model:
         self._used.add(plain)
         self._identifiers.setdefault(name, plain)
 
+    @property
+    def own_names(self) -> Mapping[str, str]:
+        """The identifiers that stand in formulas for names that no formula can have."""
+        return {name: plain for name, plain in self._identifiers.items() if plain != name}
+
     @cached_property
     def _used(self) -> set[str]:
         return set()
 
     @cached_property
     def _results(self) -> list[str]:
-        """The outputs that are real numbers; others have no derivative."""
-        floats = [v.name for v in self._graph.output if v.type.tensor_type.elem_type in _FLOATS]
-        others = [printable(v.name) for v in self._graph.output if v.name not in floats]
+        """The outputs that are real numbers; others have no derivative.
+
+        In place of the dictionaries that `ZipMap` makes of probabilities stands the array that it makes them of.
+        """
+        zipped = {name: n for n in self._graph.node if n.op_type == "ZipMap" for name in n.output}
+        names = [v.name for v in self._graph.output]
+        floats = [v.name for v in self._graph.output if v.type.tensor_type.elem_type in _FLOATS or v.name in zipped]
+        for name in zipped.keys() & {*names}:
+            classes = [printable(str(c)) for c in _classes(zipped[name])]
+            listed = ", ".join(classes[:_CLASSES]) + ", …" * (len(classes) > _CLASSES)
+            self.notes.append(f"the columns of `{printable(name)}` are the classes {listed}")
+        others = [printable(name) for name in names if name not in floats]
         if not floats:
             raise InputError(
                 f"`{self.label}` has no output of real numbers"
@@ -105,6 +120,11 @@ class Model:
             result[self._identifiers[name]] = Parameter(numbers.shape, numbers)
         return result
 
+    @property
+    def weights(self) -> Sequence[str]:
+        """The model's own names of the initializers that hold real numbers."""
+        return [name for name, x in self._initializers.items() if getattr(x, "data_type", 1) in _FLOATS]
+
     @cached_property
     def names(self) -> Sequence[str]:
         """The names of constants and of computed values."""
@@ -130,7 +150,7 @@ class Model:
         for name in self._initializers:
             identifier = self._identifiers[name]
             scope[name] = (
-                inputs[identifier] if identifier in inputs else self._translator.initializer(self._array(name))
+                inputs[identifier] if identifier in inputs else self._translator.named_array(self._array(name))
             )
         self._translator.run(self._nodes, scope, self._translator.opsets)
         return self._named(scope)
@@ -146,7 +166,7 @@ class Model:
         for node in self._nodes:
             for name in node.output:
                 value = scope.get(name)
-                if name and (isinstance(value, Node) or (name in self._results and value is not None)):
+                if name and value is not None and (name in self._results or is_named(node, value)):
                     result[self._identifiers[name]] = self._translator.lift(value)
         for name in self._results:
             if self._identifiers[name] not in result:
@@ -157,6 +177,13 @@ class Model:
                     )
                 result[self._identifiers[name]] = self._translator.lift(value)
         return result
+
+
+def _classes(node: Any) -> list[Any]:
+    """Return the classes that `ZipMap` names."""
+    return [
+        c.decode(errors="replace") if isinstance(c, bytes) else c for a in node.attribute for c in (*a.strings, *a.ints)
+    ]
 
 
 def _needed(nodes: Sequence[Any], results: Sequence[str]) -> list[Any]:
@@ -189,18 +216,29 @@ def _reads(graph: Any) -> set[str]:
 
 def _parameter(declared: Any) -> Parameter:
     tensor = declared.type.tensor_type
-    if not declared.type.HasField("tensor_type"):
-        raise InputError(f"the input `{printable(declared.name)}` is not an array of numbers")
+    if not declared.type.HasField("tensor_type") or tensor.elem_type not in _FLOATS | _INTEGERS:
+        raise InputError(f"the input `{printable(declared.name)}` is not an array of real numbers or integers")
     shape = None
     if tensor.HasField("shape"):
-        shape = tuple(d.dim_value if d.HasField("dim_value") else None for d in tensor.shape.dim)
-    return Parameter(shape, fixed=tensor.elem_type not in _FLOATS)
+        sizes = (d.dim_value if d.HasField("dim_value") else -1 for d in tensor.shape.dim)
+        shape = tuple(n if n >= 0 else None for n in sizes)  # some exporters write -1 for a size that is open
+    names = tuple(d.dim_param for d in tensor.shape.dim)
+    return Parameter(shape, fixed=tensor.elem_type not in _FLOATS, names=names)
 
 
 def _typed(declared: Any, value: Array) -> Array:
+    """Return the value of an input that is no array of real numbers in its own type.
+
+    Errors: `InputError` for a value that is none of this type.
+    """
     from onnx import helper
 
-    return value.astype(helper.tensor_dtype_to_np_dtype(declared.type.tensor_type.elem_type))
+    dtype = np.dtype(helper.tensor_dtype_to_np_dtype(declared.type.tensor_type.elem_type))
+    with np.errstate(invalid="ignore"):
+        result = value.astype(dtype)
+    if (result != value).any():
+        raise InputError(f"the input `{printable(declared.name)}` is of {dtype.name}, and its value is not")
+    return result
 
 
 def _check_shape(name: str, declared: Any, shape: tuple[int, ...]) -> None:

@@ -18,11 +18,10 @@ Build = Callable[..., Any]
 
 
 class Operator:
-    """One row of the table: `build` returns the result as nodes, `fold` as numbers where all inputs are known."""
+    """One row of the table: `build` returns the result."""
 
-    def __init__(self, build: Build, fold: Build | None) -> None:
+    def __init__(self, build: Build) -> None:
         self.build = build
-        self.fold = fold
 
     @cached_property
     def _parameters(self) -> list[Parameter]:
@@ -38,22 +37,32 @@ class Operator:
         """The names of the attributes."""
         return {p.name for p in self._parameters if p.kind == Parameter.KEYWORD_ONLY}
 
+    @cached_property
+    def required(self) -> set[str]:
+        """The names of the attributes that have no defaults."""
+        return {p.name for p in self._parameters if p.kind == Parameter.KEYWORD_ONLY and p.default is Parameter.empty}
+
+    @cached_property
+    def takes_any(self) -> bool:
+        """Whether it takes attributes of any name."""
+        return any(p.kind == Parameter.VAR_KEYWORD for p in self._parameters)
+
 
 OPERATORS: dict[str, dict[int, Operator]] = {}  # by name, with its domain unless it is ai.onnx, and by first opset
 UNSUPPORTED: dict[str, tuple[str, str]] = {}  # why an operator is not supported, and what to do
 
 
-def add(build: Build, *names: str, since: int = 1, fold: Build | None = None) -> None:
+def add(build: Build, *names: str, since: int = 1) -> None:
     """Register the function that builds the result of operators, from an opset on."""
     for name in names:
-        OPERATORS.setdefault(name, {})[since] = Operator(build, fold)
+        OPERATORS.setdefault(name, {})[since] = Operator(build)
 
 
-def operator(*names: str, since: int = 1, fold: Build | None = None) -> Callable[[Build], Build]:
+def operator(*names: str, since: int = 1) -> Callable[[Build], Build]:
     """Return a decorator that registers a function, as `add` does."""
 
     def register(build: Build) -> Build:
-        add(build, *names, since=since, fold=fold)
+        add(build, *names, since=since)
         return build
 
     return register

@@ -17,13 +17,14 @@ from gradcli.graph.dtypes import DType
 from gradcli.graph.names import identifier
 from gradcli.graph.node import Node
 from gradcli.onnx import operators as operators  # registers them
-from gradcli.onnx.control import CONTROL, Inner
+from gradcli.onnx.control import CONTROL, MAX_ALL_ROUNDS, Inner
 from gradcli.onnx.files import array
 from gradcli.onnx.functions import function_body
-from gradcli.onnx.register import UNSUPPORTED, Operator, lookup
-from gradcli.onnx.values import Value, lift
+from gradcli.onnx.register import OPERATORS, UNSUPPORTED, Operator, lookup
+from gradcli.onnx.values import DEPENDS, KNOWN, Folded, Value, lift, own_leaf
 
 MAX_NODES = 200_000  # of a model, with the rounds of its loops
+MAX_BYTES = 2**30  # of all numbers that are computed while it is read
 MAX_DEPTH = 50  # of functions in functions
 
 # A node of the model that becomes more nodes than these is written as its operator: the formula of a convolution, with
@@ -47,6 +48,9 @@ class Translator:
         self.spans: dict[Node, Span] = {}
         self.parts: dict[Node, str] = {}
         self._count = 0
+        self._rounds = 0
+        self._bytes = 0
+        self._made: dict[tuple[Any, ...] | None, Folded] = {}
         self._lifted: dict[int, tuple[Array, Node]] = {}
 
     def lift(self, value: Value) -> Node:
@@ -57,8 +61,8 @@ class Translator:
             self._lifted[id(value)] = (value, lift(value, self.dtype))
         return self._lifted[id(value)][1]
 
-    def initializer(self, value: Array) -> Array:
-        """Return an initializer, whose node keeps its array, so that formulas show its name and not its numbers."""
+    def named_array(self, value: Array) -> Array:
+        """Return an array, whose node keeps it, so that formulas show its name and not its numbers."""
         if value.dtype.kind == "f":
             self._lifted[id(value)] = (value, lift(value, self.dtype, listed=1))
         return value
@@ -77,12 +81,21 @@ class Translator:
             except InputError as error:
                 if error.key == _PLACED:
                     raise
-                raise self._placed(error, node, k) from None
+                raise self._error_at_node(error, node, k) from None
             for name, result in zip(node.output, results, strict=False):
                 if name:
                     scope[name] = result
             if depth == 0:
                 self._note(node, results)
+                for result in results:
+                    if isinstance(result, np.ndarray) and is_named(node, result):
+                        self.named_array(result)
+
+    def _begin_round(self) -> None:
+        """Count a round of a loop, which may have no nodes."""
+        self._rounds += 1
+        if self._rounds > MAX_ALL_ROUNDS:
+            raise InputError(f"the loops of `{self.label}` have more than {MAX_ALL_ROUNDS:,} rounds")
 
     def _note(self, node: Any, results: Sequence[Value | None]) -> None:
         """Note to which node of the model the nodes belong that it has added, and how a page writes it."""
@@ -102,7 +115,7 @@ class Translator:
                 if isinstance(result, Node):
                     self.spans.setdefault(result, Span(Source(text, self.label), 0, len(text)))
 
-    def _placed(self, error: InputError, node: Any, k: int) -> InputError:
+    def _error_at_node(self, error: InputError, node: Any, k: int) -> InputError:
         named = f" `{printable(node.name)}`" if node.name else ""
         where = f"{printable(node.op_type)}, node{named} ({k + 1} of `{self.label}`)"
         return InputError(f"{where}: {error.message}", error.span, error.hint, key=_PLACED)
@@ -119,16 +132,22 @@ class Translator:
         if name in ("If", "Loop", "Scan"):
             graphs = {a.name: a.g for a in node.attribute if a.HasField("g")}
             attributes = {a.name: self._attribute(a) for a in node.attribute if a.name not in graphs}
-            inner = Inner(self.run, scope, opsets, depth + 1)
+            inner = Inner(self.run, self._begin_round, self.folder, scope, opsets, depth + 1)
             with _fitting():
                 return CONTROL[name](inner, inputs, graphs, attributes)
-        row = lookup(name, opsets.get(domain, 1))
+        opset = opsets.get(domain, 1)
+        row = lookup(name, opset)
         if row is None:
-            body = function_body(node, domain, opsets.get(domain, 1), inputs)
+            body = function_body(node, domain, opset, inputs)
             if body is None:
-                raise InputError("this operator is not supported", hint="`gradcli explain models` lists those that are")
+                raise _not_supported(name, domain, opset)
             return self._called(body, node, inputs, depth)
         attributes = {a.name: self._attribute(a) for a in node.attribute}
+        if not row.takes_any and (other := next((a for a in attributes if a not in row.attributes), None)):
+            what = f"its attribute `{printable(other)}` is not supported"
+            raise InputError(*((f"{what} in opset {opset}", None, _CONVERT) if opset < _OLD else (what,)))
+        if missing := row.required - attributes.keys():
+            raise InputError(f"its attribute `{min(missing)}` is missing")
         return self._computed(row, inputs, attributes, len(node.output))
 
     def _input(self, name: str, scope: Scope) -> Value | None:
@@ -155,20 +174,54 @@ class Translator:
 
     def _computed(
         self, row: Operator, inputs: Sequence[Value | None], attributes: Mapping[str, Any], outputs: int
-    ) -> Sequence[Value]:
-        """Return the results of an operator of its inputs."""
-        known = dict(attributes)
+    ) -> Sequence[Value | None]:
+        """Return the results of an operator of its inputs: numbers, where all inputs are."""
+        given = dict(attributes)
         if "outputs" in row.attributes:
-            known["outputs"] = outputs
+            given["outputs"] = outputs
         while inputs and inputs[-1] is None:
             inputs = inputs[:-1]
-        with _fitting():
-            if row.fold is not None and all(isinstance(v, np.ndarray) for v in inputs):
-                with np.errstate(all="ignore"):
-                    return [np.asarray(row.fold(*inputs, **known))]
-            arguments = [self._argument(p, v) for p, v in _paired(row, inputs)]
-            result = row.build(*arguments, **known)
-        return result if isinstance(result, tuple) else [result]
+        with _fitting(), np.errstate(all="ignore"):
+            arrays = [v for v in inputs if not isinstance(v, Node)]
+            if len(arrays) == len(inputs):
+                return self._numbers(row, arrays, given)
+            return self._built(row, [*_paired(row, inputs)], given)
+
+    def _built(
+        self, row: Operator, pairs: Sequence[tuple[Parameter, Value | None]], given: Mapping[str, Any]
+    ) -> list[Value | None]:
+        """Return what an operator makes of its inputs."""
+        result = row.build(*(self._argument(p, v) for p, v in pairs), **given)
+        several = result if isinstance(result, tuple) else (result,)
+        return [v if v is None or isinstance(v, Node) else np.asarray(v) for v in several]
+
+    def _numbers(
+        self, row: Operator, inputs: Sequence[Array | None], given: Mapping[str, Any]
+    ) -> Sequence[Array | None]:
+        """Return the results of an operator of known inputs, by a graph that is made once for the same shapes."""
+        pairs = [*_paired(row, inputs)]
+        values = {str(k): v for k, (p, v) in enumerate(pairs) if isinstance(v, np.ndarray) and takes_node(p)}
+        key = None
+        if len(values) == sum(v is not None for v in inputs) and all(isinstance(a, _PLAIN) for a in given.values()):
+            key = (row, repr(given), *(None if v is None else (v.shape, v.dtype.name) for v in inputs))
+        made = self._made.get(key)
+        if made is None:
+            leaves = {k: own_leaf(v) for k, v in values.items()}
+            results = self._built(row, [(p, leaves.get(str(k), v)) for k, (p, v) in enumerate(pairs)], given)
+            made = Folded.of(leaves, results)
+            if key is not None:
+                self._made[key] = made
+        self._spend(sum(_bytes(v, inputs) for v in made.results))
+        return made.numbers(values)
+
+    def _spend(self, count: int) -> None:
+        """Count the bytes of numbers that are computed while the model is read.
+
+        Errors: `InputError` where they are too many.
+        """
+        self._bytes += count
+        if self._bytes > MAX_BYTES:
+            raise InputError(f"the constants that the model computes have more than {MAX_BYTES // 2**20:,} MiB")
 
     def _argument(self, parameter: Parameter, value: Value | None) -> Value | None:
         """Return an input as its parameter wants it."""
@@ -177,15 +230,12 @@ class Translator:
             if "None" not in kind:
                 raise InputError(f"its input `{parameter.name}` is missing")
             return None
-        if kind.startswith("Node"):
+        if takes_node(parameter):
             return self.lift(value)
         if kind.startswith("Array") and isinstance(value, Node):
             if value.is_constant:
                 return np.array([float(v) for v in value.values]).reshape(value.shape)
-            raise InputError(
-                f"its input `{parameter.name}` depends on values of the model's inputs",
-                hint="it must be known while the model is read: an initializer, or computed from shapes",
-            )
+            raise InputError(DEPENDS.format(parameter.name), hint=KNOWN)
         return value
 
     def _called(self, function: Any, node: Any, inputs: Sequence[Value | None], depth: int) -> Sequence[Value | None]:
@@ -202,6 +252,19 @@ class Translator:
 
 
 _PLACED = "a node of a model"
+_OLD = 7  # the opset since which arrays broadcast as in NumPy
+_CONVERT = "`onnx.version_converter.convert_version(model, 13)` converts most models"
+
+
+def _not_supported(name: str, domain: str, opset: int) -> InputError:
+    """Return the error of an operator that gradcli does not have, or not in this version."""
+    if name in OPERATORS:
+        return InputError(f"this operator is not supported in opset {opset}", hint=_CONVERT)
+    if domain.startswith("com.microsoft"):
+        hint = "only ONNX Runtime has it: read the model as it was exported before optimisation, or export ONNX's own"
+        return InputError(f"this operator of `{printable(domain)}` is not supported", hint=hint)
+    of = f" of the domain `{printable(domain)}`" if domain else ""
+    return InputError(f"this operator{of} is not supported", hint="`gradcli explain models` lists those that are")
 
 
 @contextmanager
@@ -209,8 +272,31 @@ def _fitting() -> Iterator[None]:
     """Raise `InputError` for inputs and attributes that an operator cannot have."""
     try:
         yield
-    except (TypeError, ValueError, KeyError, IndexError, OverflowError) as error:
+    except (InputError, MemoryError):
+        raise
+    except Exception as error:  # hostile attributes of any type and size
         raise InputError(f"its inputs or attributes do not fit: {printable(str(error)[:200])}") from None
+
+
+_PLAIN = (int, float, str, list)  # attributes that a text tells apart
+
+
+def takes_node(parameter: Parameter) -> bool:
+    """Return whether an operator takes an input as a node, known or not."""
+    return str(parameter.annotation).startswith("Node")
+
+
+def is_named(node: Any, value: Value) -> bool:
+    """Return whether a result of a node stands in formulas by its name: a node, and an array as an initializer does."""
+    return isinstance(value, Node) or (value.dtype.kind == "f" and value.size > 1 and node.op_type != "Constant")
+
+
+def _bytes(value: Value | None, inputs: Sequence[Value | None]) -> int:
+    """Return the memory that the numbers of a result take, which a view of an input does not."""
+    if isinstance(value, Node):
+        return 8 * value.size
+    arrays = [v for v in inputs if isinstance(v, np.ndarray)]
+    return 0 if value is None or any(np.may_share_memory(value, v) for v in arrays) else value.nbytes
 
 
 def _call(node: Any) -> str:

@@ -5,21 +5,28 @@ Integers, booleans and text are always known, so that shapes are; real numbers a
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 import numpy as np
 
+from gradcli.engine.evaluate import Evaluator, evaluator
 from gradcli.errors import InputError
 from gradcli.graph import construct
 from gradcli.graph.array import Array
 from gradcli.graph.construct import LISTED, array_const
-from gradcli.graph.dtypes import DType
+from gradcli.graph.dtypes import DTYPES, DType
+from gradcli.graph.graph import Graph
 from gradcli.graph.index_arrays import IndexArray, take
-from gradcli.graph.node import Node, const
+from gradcli.graph.node import Node, const, leaf
 from gradcli.graph.shapes import Shape, check_size
 from gradcli.graph.weights import exact
 
 Value = Array | Node
+
+
+DEPENDS = "its input `{}` depends on values of the model's inputs"
+KNOWN = "it must be known while the model is read: an initializer, or computed from shapes"
 
 
 def lift(value: Value, dtype: DType = "float64", listed: int = LISTED) -> Node:
@@ -33,6 +40,38 @@ def lift(value: Value, dtype: DType = "float64", listed: int = LISTED) -> Node:
     return value if isinstance(value, Node) else array_const(value, dtype, listed)
 
 
+_OWN: dict[str, DType] = {"bfloat16": "float32", "uint16": "int32", "uint32": "int64", "uint64": "int64"}
+
+
+def own_leaf(value: Array) -> Node:
+    """Return an input of the shape of known numbers, in their own type or in one that holds them."""
+    name = value.dtype.name
+    if value.dtype.kind not in "biuf" and name != "bfloat16":
+        raise InputError(f"an array of `{name}` is not supported")
+    return leaf(value.shape, next((d for d in DTYPES if d == name), _OWN.get(name, "float64")))
+
+
+class Folded(NamedTuple):
+    """What an operator makes of known inputs of some shapes: nodes, which are computed of numbers, and numbers."""
+
+    results: Sequence[Value | None]
+    run: Evaluator
+
+    @classmethod
+    def of(cls, inputs: Mapping[str, Node], results: Sequence[Value | None]) -> Folded:
+        """Return the results of inputs, which are leaves."""
+        nodes = [v for v in results if isinstance(v, Node)]
+        return cls(results, evaluator(Graph.of(inputs, {str(k): n for k, n in enumerate(nodes)}), nodes))
+
+    def numbers(self, values: Mapping[str, Array]) -> list[Array | None]:
+        """Return the results as numbers."""
+        found = self.run({name: v[..., None] for name, v in values.items()})
+        return [
+            np.broadcast_to(found[v][..., 0].astype(v.dtype, copy=False), v.shape) if isinstance(v, Node) else v
+            for v in self.results
+        ]
+
+
 def number(value: float) -> Node:
     """Return an attribute as a constant: the shortest decimal that is the same float32.
 
@@ -40,6 +79,11 @@ def number(value: float) -> Node:
     Decimal('0.01')
     """
     return const(exact(float(str(np.float32(value)))))
+
+
+def channels(v: Node, x: Node) -> Node:
+    """Return a number for each channel of x, which its second axis counts, in a shape that broadcasts to it."""
+    return construct.reshape(v, (v.size, *(1,) * (len(x.shape) - 2)))
 
 
 def integers(value: Array | None) -> tuple[int, ...]:
@@ -87,10 +131,15 @@ def broadcast(x: Value, shape: Shape) -> Value:
         raise InputError(f"shape {x.shape} does not broadcast to {shape}") from None
 
 
-def gather(x: Value, axis: int, indices: Array) -> Value:
-    """Return the slices at indices along an axis; negative ones count from its end."""
+def gather(x: Value, axis: int, indices: Value) -> Value:
+    """Return the slices at indices along an axis; negative ones count from its end.
+
+    Indices may depend on the inputs where the array does not.
+    """
     axis = axis_of(axis, len(x.shape))
     n = x.shape[axis]
+    if isinstance(indices, Node):
+        return _looked_up(x, axis, indices)
     if indices.size and not (indices.min() >= -n and indices.max() < n):
         raise InputError(f"an index is outside of an axis of size {n}")
     check_size((*x.shape[:axis], *indices.shape, *x.shape[axis + 1 :]))
@@ -99,6 +148,20 @@ def gather(x: Value, axis: int, indices: Array) -> Value:
     if not indices.shape:
         return construct.sliced(x, axis, int(indices) % n)
     return take(x, axis, IndexArray.of(np.where(indices < 0, indices + n, indices)))
+
+
+def _looked_up(x: Value, axis: int, indices: Node) -> Node:
+    """Return the slices of a known array at indices that are computed: a product with a 1 for each index."""
+    if isinstance(x, Node) or not np.isfinite(x).all():
+        raise InputError(DEPENDS.format("indices"), hint=KNOWN)
+    n, whole = x.shape[axis], check_size((*x.shape[:axis], *indices.shape, *x.shape[axis + 1 :]))
+    each = construct.reshape(indices, (indices.size, 1))
+    rows = lift(np.moveaxis(x, axis, 0).reshape(n, -1))
+    hot = construct.where(construct.equal(construct.where(each < 0, each + n, each), lift(np.arange(n))), 1, 0)
+    found = construct.reshape(construct.matmul(hot, rows), (*indices.shape, *x.shape[:axis], *x.shape[axis + 1 :]))
+    k = len(indices.shape)
+    order = (*range(k, k + axis), *range(k), *range(k + axis, len(whole)))
+    return construct.transpose(found, order)
 
 
 def index(x: Value, key: Sequence[range]) -> Value:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -108,10 +108,11 @@ def _plain(shape: Shape, key: Key) -> construct.Index | None:
     rest = (slice(None),) * (len(shape) - rank)
     i = key.index(Ellipsis) if Ellipsis in key else len(key)
     sizes = iter(shape)
-    return tuple(_one(k, sizes) for k in (*key[:i], *rest, *key[i + 1 :]))
+    return tuple(_index_of_axis(k, sizes) for k in (*key[:i], *rest, *key[i + 1 :]))
 
 
-def _one(k: Any, sizes: Any) -> int | range | None:
+def _index_of_axis(k: Any, sizes: Iterator[int]) -> int | range | None:
+    """Return an index of one axis without negative numbers: None for a new axis, which has no size in `sizes`."""
     if k is None:
         return None
     n: int = next(sizes)

@@ -17,10 +17,10 @@ from typing import Any
 import numpy as np
 
 from gradcli.errors import InputError, nearest
-from gradcli.files import printable, reason
-from gradcli.imports import ScriptImports
+from gradcli.files import UsersFolder, printable, program_text, reason
+from gradcli.process.script_imports import ScriptImports
+from gradcli.process.tracebacks import FunctionFailedError
 from gradcli.pyfunc.aliases import aliases
-from gradcli.tracebacks import FunctionFailedError
 
 MAX_BYTES = 2**24
 _KEPT: list[types.ModuleType] = []  # functions look up their modules' names as long as they live
@@ -36,6 +36,8 @@ class _Loader(InspectLoader):
         return None
 
     def get_code(self, fullname: str) -> types.CodeType:
+        text = program_text(self.data, self.path)
+        linecache.cache[self.path] = (len(text), None, text.splitlines(keepends=True), self.path)
         code: types.CodeType = compile(self.data, self.path, "exec", dont_inherit=True)
         return code
 
@@ -46,6 +48,7 @@ class File:
     def __init__(self, path: str, derivatives: Mapping[str, Any]) -> None:
         self.path = path
         self._derivatives = derivatives
+        self._users_folder = UsersFolder()
         self._folder = str(Path(path).resolve().parent)
         self.module = types.ModuleType(Path(path).stem)
         _KEPT.append(self.module)
@@ -59,7 +62,6 @@ class File:
             data = Path(self.path).read_bytes()
         except (OSError, ValueError) as error:
             raise InputError(f"`{printable(self.path)}` cannot be read: {reason(error)}") from None
-        linecache.checkcache(self.path)
         absolute = os.path.abspath(self.path)
         self.module.__file__ = absolute
         self.module.__loader__ = SourceFileLoader(self.module.__name__, absolute)
@@ -77,6 +79,7 @@ class File:
         sys.argv = [self.path]
         try:
             with (
+                self._users_folder.entered(),
                 redirect_stdout(sys.stderr),
                 ScriptImports(self.module, self._folder).started(),
                 aliases(self._derivatives),

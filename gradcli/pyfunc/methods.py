@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import builtins
 from typing import Any
 
 import numpy as np
 
 from gradcli.errors import InputError
-from gradcli.pyfunc.tracer import Rule, Tracer, apply, mutable
+from gradcli.pyfunc.tape import called
+from gradcli.pyfunc.tracer import Rule, Tracer, apply, mutable, untraceable
 
 _FUNCTIONS: tuple[str, ...] = (
     "sum",
@@ -24,7 +26,7 @@ _FUNCTIONS: tuple[str, ...] = (
     "argsort",
 )
 _FUNCTIONS += ("all", "any", "dot", "trace", "diagonal", "swapaxes", "squeeze", "repeat", "take", "round", "clip")
-_FUNCTIONS += ("nonzero", "ptp", "searchsorted", "partition")
+_FUNCTIONS += ("nonzero", "searchsorted", "choose", "compress", "put")
 
 
 def _method(name: str) -> Rule:
@@ -49,8 +51,48 @@ def _astype(self: Tracer, dtype: Any, *_: Any, **__: Any) -> Any:
     raise InputError(f"an array of {np.dtype(dtype)} has no derivative", hint="`np.floor(x)` stays a float")
 
 
-def _sort(self: Tracer, axis: int = -1) -> None:
-    self[...] = apply(np.sort, self, axis)
+def _in_place(function: Any) -> Rule:
+    def change(self: Tracer, *args: Any, **settings: Any) -> None:
+        self[...] = apply(function, self, *args, **settings)
+
+    return change
+
+
+def _viewed(self: Tracer, dtype: Any = None, type: Any = None) -> Any:
+    kind = dtype if isinstance(dtype, builtins.type) and issubclass(dtype, np.ndarray) else type
+    if kind not in (None, np.ndarray) or (kind is None and dtype is not None and np.dtype(dtype) != self.dtype):
+        if self.is_known:
+            return self.value.view(kind or dtype)
+        raise untraceable(called() or "view")
+    return self
+
+
+class _Flat:
+    """The elements of an array in order, where they are not next to each other in memory."""
+
+    def __init__(self, x: Tracer) -> None:
+        self._x = x
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(apply(np.ravel, self._x), name)
+
+    def __getitem__(self, key: Any) -> Any:
+        return apply(np.ravel, self._x)[key]
+
+    def __setitem__(self, key: Any, new: Any) -> None:
+        self._x[np.unravel_index(np.arange(self._x.size)[key], self._x.shape)] = new
+
+    def __len__(self) -> int:
+        return self._x.size
+
+
+def _flat(self: Tracer) -> Any:
+    result = apply(np.ravel, self)
+    return result if result._value is None or np.may_share_memory(result._value, self._value) else _Flat(self)
+
+
+def _set_flat(self: Tracer, values: Any) -> None:
+    self[...] = np.reshape(np.resize(values, self.size), self.shape)
 
 
 def _tolist(self: Tracer) -> Any:
@@ -98,14 +140,15 @@ _METHODS: dict[str, Any] = {
     "__deepcopy__": lambda self, memo: apply(np.copy, self),
     **dict.fromkeys(("conj", "conjugate"), lambda self: apply(np.conjugate, self)),
     "fill": lambda self, value: self.__setitem__(..., value),
-    "view": lambda self, *_: self,
+    "view": _viewed,
     "astype": _astype,
-    "sort": _sort,
+    "sort": _in_place(np.sort),
+    "partition": _in_place(np.partition),
     "tolist": _tolist,
     "item": _item,
     "T": property(lambda self: apply(np.transpose, self)),
     "mT": property(lambda self: apply(np.swapaxes, self, -1, -2)),
-    "flat": property(lambda self: apply(np.ravel, self)),
+    "flat": property(_flat, _set_flat),
     "real": property(lambda self: self),
     "imag": property(lambda self: apply(np.imag, self)),
     "at": property(_At),

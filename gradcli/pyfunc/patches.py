@@ -1,7 +1,8 @@
-"""Patches of NumPy's modules while a function is traced: for functions that NumPy's protocols do not reach.
+"""Patches of NumPy's and SciPy's modules while a function is traced: for what NumPy's protocols do not reach.
 
-`np.zeros` and `np.array` return tracers then, to which elements can be assigned; `math.exp` of a tracer is `np.exp`;
-random numbers are errors.  Afterwards the modules are as before, and other threads see no difference.
+NumPy asks an array for its function, and not the elements of a list: `np.sqrt([x, y])` has to see the tracers in it.
+`np.zeros` and the like return tracers, to which elements can be assigned; `math.exp` of a tracer is `np.exp`; random
+numbers are errors.  Afterwards the modules are as before, and other threads see no difference.
 """
 
 from __future__ import annotations
@@ -9,26 +10,40 @@ from __future__ import annotations
 import math
 import random
 import sys
-from collections.abc import Callable, Iterator, MutableMapping
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Iterable
+from contextlib import nullcontext, suppress
 from functools import cache, wraps
-from pathlib import Path
+from importlib import import_module
+from inspect import unwrap
 from threading import RLock
-from types import FunctionType
+from types import CodeType, FunctionType
 from typing import Any
 
 import numpy as np
-from numpy._core import numeric
 
 from gradcli.errors import InputError
-from gradcli.pyfunc.scipy_special import replacements
-from gradcli.pyfunc.tape import is_users, running
-from gradcli.pyfunc.tracer import Rule, Tracer, apply, contains, known_values, lift, mutable, traced
+from gradcli.graph.operations import OPERATIONS
+from gradcli.pyfunc.borrowed import Borrowed
+from gradcli.pyfunc.replacements import REPLACEMENT_OF, in_numpy, namespace
+from gradcli.pyfunc.tape import NUMPY, aside, is_users, running
+from gradcli.pyfunc.tracer import (
+    UFUNCS,
+    Rule,
+    Tracer,
+    apply,
+    contains,
+    known_values,
+    lift,
+    mutable,
+    traced,
+    ufunc_method,
+    verified,
+)
 
 _CREATE: tuple[str, ...] = ("zeros", "ones", "empty", "full", "eye", "identity", "arange", "tri", "fromiter", "indices")
 _CREATE += ("zeros_like", "ones_like", "empty_like", "full_like")
-_ARRAYS = ("array", "asarray", "asanyarray", "ascontiguousarray", "asarray_chkfinite", "require")
-_OF_LISTS = ("sum", "prod", "mean", "max", "min", "amax", "amin", "var", "std", "median", "dot", "cumsum", "outer")
+_ARRAYS = ("array", "asarray", "asanyarray", "ascontiguousarray", "asfortranarray", "asarray_chkfinite", "require")
+_AS_THEY_ARE = {"errstate", "printoptions", "seterr", "geterr", "broadcast_shapes"}
 _RANDOM: tuple[str, ...] = (
     "rand",
     "randn",
@@ -41,18 +56,20 @@ _RANDOM: tuple[str, ...] = (
     "permutation",
 )
 _RANDOM += ("shuffle", "standard_normal", "exponential", "poisson", "binomial", "multivariate_normal", "gamma", "beta")
+# Functions of `math`, which has C's names, as NumPy's.
 _MATH = {
-    "fabs": np.abs, "pow": np.power, "asin": np.arcsin, "acos": np.arccos, "atan": np.arctan, "atan2": np.arctan2,
-    "asinh": np.arcsinh, "acosh": np.arccosh, "atanh": np.arctanh,
-}  # fmt: skip
-_MATH |= {n: getattr(np, n) for n in ("sqrt", "cbrt", "exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "hypot")
+    name: getattr(np, row.spelling_in("numpy"))
+    for row in OPERATIONS.values()
+    if row.broadcasts and hasattr(math, name := row.spelling_in("c")) and row.spelling_in("numpy")
+}
+_MATH |= {n: getattr(np, n) for n in ("exp2", "degrees", "radians", "copysign", "trunc", "isnan", "isinf", "isfinite")
           if hasattr(math, n)}  # fmt: skip
-_MATH |= {n: getattr(np, n) for n in ("sin", "cos", "tan", "sinh", "cosh", "tanh", "degrees", "radians", "copysign")}
-_MATH |= {n: getattr(np, n) for n in ("floor", "ceil", "trunc", "isnan", "isinf", "isfinite")}
+_OF_SEQUENCES: dict[str, Callable[..., Any]] = {
+    "fsum": lambda terms: np.sum(np.array([*terms])),
+    "dist": lambda p, q: np.linalg.norm(np.asarray(p) - np.asarray(q)),
+}
 _SPECIAL = {"erf": "erf", "erfc": "erfc", "gamma": "gamma", "lgamma": "gammaln"}  # of `math`, and SciPy's names
-_NUMPY = str(Path(np.__file__).parent)
 _LOCK = RLock()
-_DEPTH = 0
 _ENTERED = 0  # how often `patched` is, one within another
 
 
@@ -66,15 +83,18 @@ def _created(original: Callable[..., Any]) -> Rule:
     def create(*args: Any, **settings: Any) -> Any:
         if running() is None or not (_is_traced_code() or contains(args)):
             return original(*args, **settings)
+        if original.__name__ == "fromiter":
+            listed = [*args[0]]
+            return np.array(listed) if contains(listed) else mutable(original(listed, *args[1:], **settings))
         if original.__name__ == "full_like" or original.__name__ == "full":
             value: Any = args[1] if len(args) > 1 else settings.get("fill_value")
             if contains(value):
                 shape = np.shape(args[0]) if original.__name__ == "full_like" else args[0]
                 return np.broadcast_to(value, shape) + 0.0
         if args and type(args[0]) is Tracer and original.__name__.endswith("_like"):
-            like = np.empty(args[0].shape, args[0].dtype)
-            return mutable(original(like, *args[1:], **settings))
-        return mutable(original(*args, **settings))
+            args = (np.empty(args[0].shape, args[0].dtype), *args[1:])
+        with aside():
+            return mutable(original(*args, **settings))
 
     return create
 
@@ -111,21 +131,102 @@ def _is_kind(obj: Any, kind: str) -> bool:
     return type(obj) is Tracer and obj.dtype.kind in "biu" and kind in "iu"
 
 
-def _of_list(original: Callable[..., Any]) -> Rule:
-    """Return a function that takes lists of tracers, too."""
+def _dispatched(original: Callable[..., Any]) -> Rule:
+    """Return a function of NumPy's that sees the tracers in lists; traced code may assign tracers to its arrays."""
 
     @wraps(original)
     def call(*args: Any, **settings: Any) -> Any:
-        if running() is None or not any(type(a) in (list, tuple) and contains(a) for a in args[:2]):
+        if running() is None:
             return original(*args, **settings)
-        return apply(original, *(_of_tracers(a, None, False) if contains(a) else a for a in args), **settings)
+        if contains(args) or (settings and contains([*settings.values()])):
+            return apply(original, *args, **settings)
+        if not _is_traced_code():
+            return original(*args, **settings)
+        with aside() if in_numpy() else nullcontext():  # what NumPy's functions call themselves
+            result = original(*args, **settings)
+        return mutable(result)
+
+    return call
+
+
+class _Ufunc:
+    """A ufunc that sees the tracers in lists."""
+
+    __slots__ = ("_original",)
+
+    def __init__(self, original: np.ufunc) -> None:
+        self._original = original
+
+    def __call__(self, *args: Any, **settings: Any) -> Any:
+        if running() is None or not contains(args):
+            return self._original(*args, **settings)
+        return ufunc_method(self._original, "__call__", args, settings)
+
+    def __getattr__(self, name: str) -> Any:
+        attribute = getattr(self._original, name)
+        if name not in ("reduce", "accumulate", "outer", "at", "reduceat"):
+            return attribute
+
+        def method(*args: Any, **settings: Any) -> Any:
+            if running() is None or not contains(args):
+                return attribute(*args, **settings)
+            return ufunc_method(self._original, name, args, settings)
+
+        return method
+
+    @property  # type: ignore[misc]
+    def __class__(self) -> type:
+        return np.ufunc
+
+    def __eq__(self, other: object) -> bool:
+        return self._original == (other._original if type(other) is _Ufunc else other)
+
+    def __hash__(self) -> int:
+        return hash(self._original)
+
+    def __repr__(self) -> str:
+        return repr(self._original)
+
+
+class _Joined:
+    """`np.r_` or `np.c_`, which NumPy has written in Python."""
+
+    def __init__(self, original: Any) -> None:
+        self._original = original
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._original, name)
+
+    def __getitem__(self, key: Any) -> Any:
+        if running() is None:
+            return self._original[key]
+        if not contains(key if type(key) is tuple else (key,)):
+            return mutable(self._original[key])
+        with namespace(vars(sys.modules[type(self._original).__module__])):
+            return self._original[key]
+
+
+def _vectorized(original: Callable[..., Any]) -> Rule:
+    """Return the call of an `np.vectorize`, which computes its function at each element."""
+
+    @wraps(original)
+    def call(self: Any, *args: Any, **settings: Any) -> Any:
+        if running() is None or not contains(args) or settings or self.signature is not None or self.excluded:
+            return original(self, *args, **settings)
+        arrays = np.broadcast_arrays(*map(np.asarray, args))
+        shape = np.shape(arrays[0])
+        function = REPLACEMENT_OF.get(self.pyfunc, self.pyfunc)  # `np.vectorize(math.erf)`
+        results = [function(*(a[k] for a in arrays)) for k in np.ndindex(shape)]
+        if type(results[0]) is tuple:
+            return tuple(np.reshape(np.array([r[i] for r in results]), shape) for i in range(len(results[0])))
+        return np.reshape(np.array(results), shape)
 
     return call
 
 
 def _mathematical(original: Callable[..., Any], function: Callable[..., Any]) -> Rule:
     def call(*args: Any) -> Any:
-        if running() is not None and any(type(a) is Tracer for a in args):
+        if running() is not None and contains(args):
             if original is math.log and len(args) > 1:
                 return np.log(args[0]) / np.log(args[1])
             return function(*args)
@@ -149,7 +250,7 @@ def _random(name: str, original: Callable[..., Any]) -> Rule:
 def _is_traced_code() -> bool:
     """Return whether the caller of a patched function is the user's code, or NumPy's own Python code."""
     file = sys._getframe(2).f_code.co_filename
-    return is_users(file) or (_DEPTH > 0 and file.startswith(_NUMPY))
+    return is_users(file) or (in_numpy() and file.startswith(NUMPY))
 
 
 def _seeded(original: Callable[..., Any]) -> Rule:
@@ -164,21 +265,30 @@ def _seeded(original: Callable[..., Any]) -> Rule:
 @cache
 def _replacements() -> dict[Any, dict[str, Any]]:
     """Return the patched functions of each module."""
-    numpy = {n: _created(getattr(np, n)) for n in _CREATE} | {n: _converted(getattr(np, n)) for n in _ARRAYS}
-    numpy |= {n: _of_list(getattr(np, n)) for n in _OF_LISTS}
+    numpy = {n: f for n, f in _seeing(np).items() if n not in _AS_THEY_ARE}
+    numpy |= {n: _created(getattr(np, n)) for n in _CREATE} | {n: _converted(getattr(np, n)) for n in _ARRAYS}
+    numpy |= {"r_": _Joined(np.r_), "c_": _Joined(np.c_)}
     mathematical = {n: _mathematical(getattr(math, n), f) for n, f in _MATH.items()}
     mathematical |= {n: _mathematical(getattr(math, n), _special(s)) for n, s in _SPECIAL.items()}
+    mathematical |= {n: _mathematical(getattr(math, n), f) for n, f in _OF_SEQUENCES.items()}
     numbers = {n: _random(f"np.random.{n}", getattr(np.random, n)) for n in _RANDOM if hasattr(np.random, n)}
     numbers["default_rng"] = _seeded(np.random.default_rng)
     functions = {
         n: _random(f"random.{n}", getattr(random, n)) for n in ("random", "uniform", "gauss", "choice", "randint")
     }
-    return {np: numpy, math: mathematical, np.random: numbers, random: functions}
+    return {np: numpy, np.linalg: _seeing(np.linalg), math: mathematical, np.random: numbers, random: functions}
+
+
+def _seeing(module: Any) -> dict[str, Any]:
+    """Return the functions of a module that see the tracers in lists."""
+    functions = {n: f for n, f in vars(module).items() if not n.startswith("_")}
+    return {
+        n: _Ufunc(f) if type(f) is np.ufunc else _dispatched(f)
+        for n, f in functions.items() if type(f) in (np.ufunc, FunctionType, type(np.sum), type(np.frombuffer))
+    }  # fmt: skip
 
 
 def _special(name: str) -> Rule:
-    from gradcli.pyfunc.tracer import UFUNCS
-
     def call(x: Tracer) -> Tracer:
         value = None if x._value is None else getattr(math, {"gammaln": "lgamma"}.get(name, name))(x._value)
         return traced(UFUNCS[name](x), None if value is None else np.float64(value))
@@ -186,98 +296,108 @@ def _special(name: str) -> Rule:
     return call
 
 
-@cache
-def _replacement_of() -> dict[Any, Any]:
-    """Return the replacement of each function."""
-    return {before[name]: new[name] for _, new, before in _modules() for name in new}
-
-
 class patched:
-    """Within a block, replace functions of NumPy's modules, and what the user's module (`names`) imported of them."""
+    """Within a block, replace functions of NumPy's and SciPy's modules, and make the user's arrays tracers.
 
-    __slots__ = ("_imports", "_names")
+    `roots` are the functions and objects from which the user's modules, closures and objects are found; functions
+    that these have imported by name are replaced, too.
+    """
 
-    def __init__(self, names: dict[str, Any]) -> None:
-        self._names = names
+    __slots__ = ("_borrowed", "_roots")
 
-    def __enter__(self) -> None:
-        """Replace the functions of the modules once for all nested blocks, then those that the file has imported."""
+    def __init__(self, *roots: Any) -> None:
+        self._roots = roots
+
+    def __enter__(self) -> Borrowed:
+        """Replace the functions of the modules once for all nested blocks."""
         global _ENTERED
         _LOCK.acquire()
-        if not _ENTERED:
-            if "scipy.special" in sys.modules:
-                _add_scipy()
-            for module, new, _ in _modules():
-                module.update(new)
-        _ENTERED += 1
-        self._imports = [(n, f) for n, f in _imported(self._names) if self._names.get(n) is f]
-        replacement_of = _replacement_of()
-        for n, f in self._imports:
-            self._names[n] = replacement_of[f]
+        try:
+            if not _ENTERED:
+                _add_scipy(self._roots)
+                for names, new, _ in _modules():
+                    names.update(new)
+                for owner, name, function, _ in _METHODS:
+                    setattr(owner, name, function)
+            _ENTERED += 1
+            self._borrowed = Borrowed(self._roots)
+        except BaseException:
+            _LOCK.release()
+            raise
+        return self._borrowed
 
     def __exit__(self, *_: object) -> None:
         global _ENTERED
-        for n, f in self._imports:
-            self._names[n] = f
+        self._borrowed.give_back()
         _ENTERED -= 1
         if not _ENTERED:
-            for module, _new, before in _modules():
-                module.update(before)
+            for names, _new, before in _modules():
+                names.update(before)
+            for owner, name, _function, original in _METHODS:
+                setattr(owner, name, original)
         _LOCK.release()
 
 
 @cache
 def _modules() -> list[tuple[dict[str, Any], dict[str, Any], dict[str, Any]]]:
     """Return for each module its names, the replacements, and the functions that they replace."""
-    return [(vars(module), new, {n: getattr(module, n) for n in new}) for module, new in _replacements().items()]
+    return [_patch(module, new) for module, new in _replacements().items()]
 
 
-@cache
-def _add_scipy() -> None:
-    """Add the replacements for SciPy, which may be loaded later than NumPy."""
-    names = vars(sys.modules["scipy.special"])
-    new = replacements()
-    _modules().append((names, new, {n: names[n] for n in new}))
-    _replacement_of.cache_clear()
-    _IMPORTED.clear()
+def _patch(module: Any, new: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any]]:
+    before = {n: getattr(module, n) for n in new}
+    REPLACEMENT_OF.update({before[n]: new[n] for n in new})
+    return vars(module), new, before
 
 
-_IMPORTED: dict[int, tuple[int, list[tuple[str, Any]]]] = {}
+# Methods of classes: their owner, name, replacement and original.
+_METHODS: list[tuple[Any, str, Any, Any]] = [
+    (np.vectorize, "__call__", _vectorized(np.vectorize.__call__), np.vectorize.__call__)
+]
+_SCIPY = {
+    "scipy.special": "scipy_special",
+    "scipy.linalg": "scipy_linalg",
+    "scipy.spatial.distance": "scipy_distance",
+    "scipy.stats": "scipy_stats",
+}
+_ADDED: set[str] = set()
 
 
-def _imported(names: dict[str, Any]) -> list[tuple[str, Any]]:
-    """Return the replaced functions that a module has imported by name, as in `from numpy import zeros`."""
-    size, functions = _IMPORTED.get(id(names), (0, []))
-    if size != len(names):
-        replaced = _replacement_of()
-        functions = [(n, f) for n, f in names.items() if type(f) in _KINDS and f in replaced]
-        _IMPORTED[id(names)] = (len(names), functions)
-    return functions
+def _add_scipy(roots: Iterable[Any]) -> None:
+    """Add the replacements of those modules of SciPy's that are loaded, or that the functions will import."""
+    for root in roots:
+        names = _names_in(getattr(unwrap(root), "__code__", None))
+        for name in _SCIPY:
+            package, _, inner = name.rpartition(".")
+            if name not in _ADDED and (name in names or {package, inner} <= names):
+                with suppress(ImportError):  # the function may have a way without it
+                    import_module(name)
+    for name in [n for n in _SCIPY if n in sys.modules and n not in _ADDED]:
+        _ADDED.add(name)
+        module, ours = sys.modules[name], import_module(f"gradcli.pyfunc.{_SCIPY[name]}")
+        new = {n: _Ufunc(f) for n, f in vars(module).items() if type(f) is np.ufunc}
+        new |= {n: _or_original(getattr(module, n), f) for n, f in ours.FUNCTIONS.items() if hasattr(module, n)}
+        _modules().append(_patch(module, new))
+        if hasattr(ours, "methods"):
+            _METHODS.extend((c, n, _or_original(f := getattr(c, n), rule), f) for c, n, rule in ours.methods(module))
 
 
-_KINDS = (FunctionType, type(len), type(np.sum), type(np.zeros_like), type(random.random))
+def _names_in(code: CodeType | None) -> set[str]:
+    """Return the names in the code of a function, and of those within it: of modules that it imports, too."""
+    if code is None:
+        return set()
+    return {*code.co_names}.union(*(_names_in(c) for c in code.co_consts if isinstance(c, CodeType)))
 
 
-@contextmanager
-def namespace(names: MutableMapping[str, Any]) -> Iterator[None]:
-    """Put the replacements where NumPy's own Python code looks up functions, within a block."""
-    global _DEPTH
-    with ExitStack() as stack:
-        for module in (names, vars(numeric)):
-            stack.enter_context(_within(module))
-        _DEPTH += 1
-        try:
-            yield
-        finally:
-            _DEPTH -= 1
+def _or_original(original: Callable[..., Any], rule: Rule) -> Rule:
+    """Return a function of SciPy's that is another one for tracers."""
 
+    @wraps(original)
+    def call(*args: Any, **settings: Any) -> Any:
+        if running() is None:
+            return original(*args, **settings)
+        if contains(args) or contains([*settings.values()]):
+            return verified(rule(*args, **settings), original, args, settings)
+        return mutable(original(*args, **settings))
 
-@contextmanager
-def _within(names: MutableMapping[str, Any]) -> Iterator[None]:
-    replacement_of = _replacement_of()
-    functions = {n: f for n, f in names.items() if type(f) in _KINDS and f in replacement_of}
-    names.update({n: replacement_of[f] for n, f in functions.items()})
-    try:
-        yield
-    finally:
-        names.update(functions)
+    return call

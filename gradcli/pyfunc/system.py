@@ -17,6 +17,7 @@ from gradcli.graph.names import identifier
 from gradcli.graph.node import Node
 from gradcli.graph.rewrite import substituted
 from gradcli.graph.shapes import Shape
+from gradcli.process.activity import doing
 from gradcli.pyfunc.tape import Condition, span_of
 from gradcli.pyfunc.trace import Trace, Unknown, parameters_of, trace
 from gradcli.pyfunc.trees import is_number, leaves, mapped
@@ -49,6 +50,11 @@ class FunctionSystem:
         self.spans: Mapping[Node, Span] = {}
         self.parts: Mapping[Node, str] = {}
 
+    @property
+    def weights(self) -> Sequence[str]:
+        """None: what a function reads beside its arguments is a constant."""
+        return ()
+
     @cached_property
     def _arguments(self) -> dict[str, Any]:
         """The arguments of the function, by parameter."""
@@ -72,6 +78,7 @@ class FunctionSystem:
 
     @cached_property
     def _trace(self) -> Trace:
+        doing(f"calling {self.name}")
         with self._running():
             try:
                 return trace(self._function, self._arguments, self.name)
@@ -123,7 +130,9 @@ class FunctionSystem:
         return [_note(*line, values) for line, values in lines.items()]
 
     def build(self, inputs: Mapping[str, Node], fixed: Named) -> Mapping[str, Node]:
-        """Return the nodes that the function computes from those of its inputs.
+        """Return the function's named nodes, computed from `inputs` instead of the leaves that it was traced with.
+
+        Sets `conditions` and `spans` to those of the new nodes. `fixed` is a part of the protocol, and is not read.
 
         Errors: `InputError` for inputs of other shapes than it was traced with.
         """
@@ -134,15 +143,16 @@ class FunctionSystem:
                     f"`{self.name}` was traced with `{name}` of shape {node.shape}, not {inputs[name].shape}",
                     hint=f"say it: --shape {name}={'x'.join(map(str, inputs[name].shape)) or '1'}",
                 )
-        meant = {node: inputs[name] for name, node in graph.inputs.items()}
+        replacements = {node: inputs[name] for name, node in graph.inputs.items()}
         conditions = [c.node for c in self._trace.conditions]
-        new = substituted([*graph.names.values(), *conditions, *graph.spans], meant)
-        k = len(graph.names)
+        new = substituted([*graph.names.values(), *conditions, *graph.spans], replacements)
+        count = len(graph.names)
         self.conditions = [
-            c._replace(node=n) for c, n in zip(self._trace.conditions, new[k : k + len(conditions)], strict=True)
+            c._replace(node=n)
+            for c, n in zip(self._trace.conditions, new[count : count + len(conditions)], strict=True)
         ]
-        self.spans = dict(zip(new[k + len(conditions) :], graph.spans.values(), strict=True))
-        return dict(zip(graph.names, new[:k], strict=True))
+        self.spans = dict(zip(new[count + len(conditions) :], graph.spans.values(), strict=True))
+        return dict(zip(graph.names, new[:count], strict=True))
 
 
 def _as_declared(value: Array, default: Any) -> Any:

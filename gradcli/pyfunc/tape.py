@@ -2,23 +2,32 @@
 
 from __future__ import annotations
 
+import ast
 import linecache
+import opcode
 import os
 import sys
+import sysconfig
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
+from itertools import islice
 from pathlib import Path
 from threading import local
-from types import FrameType, TracebackType
+from types import CodeType, FrameType, TracebackType
 from typing import Any, NamedTuple
+
+import numpy as np
 
 from gradcli.errors import InputError, Source, Span
 from gradcli.graph.array import Array
 from gradcli.graph.node import Node
+from gradcli.process.activity import doing
 
-MAX_NODES = 2_000_000  # of one trace: a loop that never ends is an error, and not all of the memory
-_OURS = (str(Path(__file__).parents[1]), "<frozen")
+MAX_NODES = 500_000  # of one trace: a loop that never ends is an error, and not all of the memory
+_SHOWN = 10_000  # after how many nodes the progress line changes
+_OURS = (str(Path(__file__).parents[1]), "<frozen", sysconfig.get_path("stdlib") + os.sep)
+NUMPY = str(Path(np.__file__).parent)
 _LIBRARIES = (f"{os.sep}site-packages{os.sep}", f"{os.sep}dist-packages{os.sep}")
 
 
@@ -42,6 +51,7 @@ class Tape:
         self.written: dict[Node, tuple[str, int]] = {}
         self.constants: dict[int, tuple[Any, Node]] = {}  # by the identity of a large array, kept alive
         self.count = 0
+        self.watched: Any = None  # the local variables of the function that is traced
 
     @property
     def known(self) -> dict[Node, Any]:
@@ -54,12 +64,17 @@ class Tape:
         Errors: `InputError` where there are too many.
         """
         self.count += 1
+        if self.count % _SHOWN == 0:
+            doing(f"calling the function: {self.count:,} operations")
         if self.count > MAX_NODES:
             raise InputError(
-                f"the function makes more than {MAX_NODES:,} operations", hint="does a loop in it never end?"
+                f"the function makes more than {MAX_NODES:,} operations",
+                hint="does a loop in it never end?  An operation on whole arrays takes the place of many",
             )
-        if self.lines and node not in self.written and (line := here()) is not None:
-            self.written[node] = line
+        if self.lines and node not in self.written and (frame := _users_frame()) is not None:
+            self.written[node] = frame.f_code.co_filename, frame.f_lineno
+            if self.watched is not None:
+                self.watched.look(frame)
 
     def decided(self, node: Node, value: Array) -> None:
         """Note that a value decides what is traced."""
@@ -108,24 +123,71 @@ def is_users(file: str) -> bool:
     return not file.startswith(_OURS) and not any(folder in file for folder in _LIBRARIES)
 
 
+def _users_frame() -> FrameType | None:
+    frame: FrameType | None = sys._getframe(2)
+    while frame is not None and not is_users(frame.f_code.co_filename):
+        frame = frame.f_back
+    return frame
+
+
 def here() -> tuple[str, int] | None:
     """Return the file and the line of the user's that runs; None where there is none."""
-    frame: FrameType | None = sys._getframe(1)
-    while frame is not None:
-        if is_users(frame.f_code.co_filename):
-            return frame.f_code.co_filename, frame.f_lineno
-        frame = frame.f_back
-    return None
+    frame = _users_frame()
+    return None if frame is None else (frame.f_code.co_filename, frame.f_lineno)
 
 
-def line_of(traceback: TracebackType | None) -> tuple[str, int] | None:
-    """Return the file and the line of the user's at which an exception arose."""
-    line = None
+def called() -> str:
+    """Return the name of what the user's line calls, as it is written there; "" where it calls nothing."""
+    frame = _users_frame()
+    return "" if frame is None else _called_at(frame.f_code, frame.f_lasti)
+
+
+class Place(NamedTuple):
+    """Where in the user's code an exception arose: the file, the line, and what it calls.
+
+    `raises` says that the line raises it itself, `elsewhere` that a library other than NumPy does.
+    """
+
+    file: str
+    line: int
+    called: str
+    raises: bool
+    elsewhere: bool
+
+
+def place_of(traceback: TracebackType | None) -> Place | None:
+    """Return where in the user's code an exception arose."""
+    found = None
+    file = ""
     while traceback is not None:
         file = traceback.tb_frame.f_code.co_filename
-        line = (file, traceback.tb_lineno) if is_users(file) else line
+        if is_users(traceback.tb_frame.f_code.co_filename):
+            found = traceback
         traceback = traceback.tb_next
-    return line
+    if found is None:
+        return None
+    code, at = found.tb_frame.f_code, found.tb_lasti
+    elsewhere = not is_users(file) and not file.startswith((_OURS[0], NUMPY))
+    raises = found.tb_next is None and code.co_code[at] == opcode.opmap["RAISE_VARARGS"]
+    return Place(code.co_filename, found.tb_lineno, _called_at(code, at), raises, elsewhere)
+
+
+def _called_at(code: CodeType, at: int) -> str:
+    """Return what an instruction calls, or the element that it assigns to, as it is written."""
+    line, last, start, end = next(islice(code.co_positions(), at // 2, None), (None,) * 4)
+    if line is None or last is None or start is None or end is None:
+        return ""
+    lines = [text.encode() for text in linecache.getlines(code.co_filename)[line - 1 : last]]
+    if not lines:
+        return ""
+    lines[-1] = lines[-1][:end]
+    lines[0] = lines[0][start:]
+    try:
+        written = ast.parse(b"(" + b"".join(lines) + b"\n)", mode="eval").body
+    except SyntaxError:
+        return ""
+    written = written.func if isinstance(written, ast.Call) else written
+    return ast.unparse(written) if isinstance(written, ast.Name | ast.Attribute | ast.Subscript) else ""
 
 
 def span_of(file: str, line: int) -> Span | None:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import sys
 import types
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, nullcontext
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from inspect import Parameter, Signature, signature, unwrap
+from functools import cache
+from inspect import Parameter, Signature, iscoroutine, signature, unwrap
 from typing import Any
 
 import numpy as np
@@ -21,8 +20,8 @@ from gradcli.graph.weights import Weights
 from gradcli.pyfunc import functions as functions  # registers NumPy's functions
 from gradcli.pyfunc import methods as methods
 from gradcli.pyfunc.patches import patched
-from gradcli.pyfunc.tape import Condition, Tape, line_of, recording, span_of
-from gradcli.pyfunc.tracer import Tracer, lift
+from gradcli.pyfunc.tape import Condition, Tape, aside, place_of, recording, span_of
+from gradcli.pyfunc.tracer import Tracer, lift, untraceable
 from gradcli.pyfunc.trees import is_number, leaves, mapped
 
 Function = Callable[..., Any]
@@ -67,14 +66,10 @@ def trace(function: Function, arguments: Mapping[str, Any], name: str, names: bo
         return Tracer(array if array.shape else array[()], inputs[key])
 
     values = {n: entered(n, v) if isinstance(v, Unknown) else mapped(v, n, entered) for n, v in arguments.items()}
-    watched = _Locals(function) if names else None
-    with recording(tape), patched(globals_of(function)), np.errstate(all="ignore"):
-        try:
-            with watched.watching() if watched else nullcontext():
-                result = _called(function, values)
-        except InputError as error:
-            line = line_of(error.__traceback__)
-            raise error.at(span_of(*line) if line else None) from None
+    if names:
+        tape.watched = _Locals(function)
+    result = recorded(tape, function, *_call(function, values))
+    watched = tape.watched
     outputs = output_nodes(result, name)
     known = watched.names(outputs, inputs, tape) if watched else {}
     return Trace(_graph(inputs, outputs, known, tape), tuple(tape.conditions), result)
@@ -87,8 +82,67 @@ class Unknown:
     shape: tuple[int, ...] = ()
 
 
-def _called(function: Function, values: Mapping[str, Any]) -> Any:
-    """Return the result of a function of these arguments."""
+def recorded(tape: Tape, function: Function, args: Sequence[Any], named: Mapping[str, Any]) -> Any:
+    """Return the result of a call that is traced.
+
+    Errors: `InputError` for what cannot be traced, with its line; what the function raises itself.
+    """
+    try:
+        with recording(tape), patched(function) as user, np.errstate(all="ignore"):
+            given = [user.borrow(x) for x in args], {name: user.borrow(x) for name, x in named.items()}
+            return function(*given[0], **given[1])
+    except Exception as error:
+        shown = _explained(error, lambda: function(*_numbers(args), **_numbers(named)))
+        if shown is error:
+            raise
+        raise shown from None
+
+
+def _explained(error: Exception, again: Callable[[], Any]) -> Exception:
+    """Return an exception as the user should see it: what is raised only since arrays are traced is an `InputError`.
+
+    `again` calls the function with numbers, where they are known.
+    """
+    place = place_of(error.__traceback__)
+    span = span_of(place.file, place.line) if place is not None else None
+    cause: BaseException | None = error
+    while cause is not None and not isinstance(cause, InputError):
+        cause = cause.__cause__ or cause.__context__
+    if cause is not None:
+        return cause.at(span).with_traceback(None)
+    if place is None or place.raises or isinstance(error, RecursionError):
+        return error
+    try:
+        with aside(), np.errstate(all="ignore"):
+            again()
+    except UnknownError:
+        if Tracer.__name__ not in str(error) and not place.elsewhere:
+            return error
+    except Exception as own:
+        return own
+    return untraceable(place.called).at(span)
+
+
+class UnknownError(Exception):
+    """An input has no value."""
+
+
+def _numbers(tree: Any) -> Any:
+    """Return arguments with the values of tracers in their places.
+
+    Errors: `UnknownError` where one has none.
+    """
+
+    def plain(_: str, x: Any) -> Any:
+        if type(x) is Tracer and x._value is None:
+            raise UnknownError
+        return np.copy(x._value)[()] if type(x) is Tracer else x
+
+    return mapped(tree, "", plain)
+
+
+def _call(function: Function, values: Mapping[str, Any]) -> tuple[list[Any], dict[str, Any]]:
+    """Return the arguments of a call by position, and those by name."""
     positional: list[Any] = []
     named = dict(values)
     for p in parameters_of(function).values():
@@ -100,7 +154,7 @@ def _called(function: Function, values: Mapping[str, Any]) -> Any:
             positional.append(named.pop(p.name)) if len(positional) == len(values) - len(named) else None
         elif p.kind is Parameter.VAR_KEYWORD:
             named |= named.pop(p.name, {})
-    return function(*positional, **named)
+    return positional, named
 
 
 def parameters_of(function: Function) -> Mapping[str, Parameter]:
@@ -114,23 +168,15 @@ def parameters_of(function: Function) -> Mapping[str, Parameter]:
         raise InputError(f"`{getattr(function, '__name__', function)}` has no parameters that Python knows") from None
 
 
-def globals_of(function: Function) -> dict[str, Any]:
-    """Return the names of the module in which a function is defined."""
-    inner = unwrap(function)
-    inner = getattr(inner, "__func__", inner)
-    inner = getattr(inner, "func", inner)
-    if not hasattr(inner, "__globals__"):  # an object that is called
-        inner = vars(type(inner)).get("__call__", inner)
-    names: dict[str, Any] = getattr(inner, "__globals__", {})
-    return names
-
-
 def output_nodes(result: Any, name: str) -> dict[str, Node]:
     """Return a function's result as nodes by name: `f`, `f0` and `f1` for a tuple, the keys of a dictionary.
 
     Errors: `InputError` for a value that is not a number.
     """
     pairs: list[tuple[str, Any]]
+    if iscoroutine(result):
+        result.close()  # else Python warns that nobody awaits it
+        raise InputError(f"`{name}` returns a coroutine, not numbers", hint="define it without `async`")
     if isinstance(result, dict):
         pairs = [(identifier(str(key)), x) for key, x in result.items()]
     elif isinstance(result, tuple | list) and not hasattr(result, "_fields"):
@@ -139,6 +185,8 @@ def output_nodes(result: Any, name: str) -> dict[str, Node]:
         pairs = [(name, result)]
     listed = [pair for key, x in pairs for pair in (leaves(x, key) if not is_number(x) else [(key, x)])]
     if not listed:
+        if hasattr(result, "close"):
+            result.close()  # a coroutine that is never awaited is a warning of Python's
         what = "nothing" if result is None else f"a {type(result).__name__}"
         raise InputError(f"`{name}` returns {what}, not numbers", hint="end the function with `return`")
     nodes = {key: lift(x) for key, x in listed}
@@ -149,10 +197,9 @@ def _graph(inputs: dict[str, Node], outputs: dict[str, Node], names: dict[str, N
     nodes = scheduled([*names.values(), *outputs.values()], inputs.values())
     needed = needed_for(outputs.values(), nodes)
     named = {n: node for n, node in names.items() if node in needed}
-    spans: dict[Node, Span] = {}
-    for node, line in tape.written.items():
-        if node in needed and (span := span_of(*line)) is not None:
-            spans[node] = span
+    span_at = cache(span_of)
+    lines = {node: span_at(*line) for node, line in tape.written.items() if node in needed}
+    spans: dict[Node, Span] = {node: span for node, span in lines.items() if span is not None}
     order = {node: k for k, node in enumerate(nodes)}
     ordered = dict(sorted(named.items(), key=lambda item: order[item[1]]))
     return Graph.of(inputs, outputs, names=ordered | outputs, spans=spans)
@@ -165,72 +212,79 @@ class _Locals:
         inner = unwrap(function)
         self._code = getattr(getattr(inner, "__func__", inner), "__code__", None)
         self._frame: types.FrameType | None = None
-        self._found: list[tuple[str, Tracer, Node]] = []
-        self._seen: set[tuple[str, int]] = set()
+        self._sought = 0  # how often its frame was sought
+        self._found: dict[tuple[str, Node], None] = {}
+        self._last: dict[str, Tracer] = {}  # what a variable is now: elements of it may be assigned later
         self._arrays: dict[int, str] = {}
         self._function = inner
 
-    @contextmanager
-    def watching(self) -> Iterator[None]:
-        """Look at the variables after each line."""
-        before = sys.gettrace()
-        if self._code is None or before is not None:  # a debugger has the lines
-            yield
-            return
-        sys.settrace(self._call)
-        try:
-            yield
-        finally:
-            sys.settrace(before)
-
-    def _call(self, frame: types.FrameType, event: str, _: Any) -> Any:
-        if frame.f_code is self._code and self._frame is None:
+    def look(self, frame: types.FrameType | None = None) -> None:
+        """Look at the variables: whenever a node is made, and at the end."""
+        if self._frame is None and self._sought < _SOUGHT:
+            self._sought += 1
+            while frame is not None and frame.f_code is not self._code:
+                frame = frame.f_back
             self._frame = frame
-            return self._line
-        return None
-
-    def _line(self, frame: types.FrameType, event: str, _: Any) -> Any:
-        for name, value in frame.f_locals.items():
+        if self._frame is None:
+            return
+        for name, value in self._frame.f_locals.items():
             if type(value) is Tracer:
-                if value._node is not None and not value._cells and (key := (name, id(value._node))) not in self._seen:
-                    self._seen.add(key)
-                    self._found.append((name, value, value._node))
+                if value._node is None:
+                    self._arrays.setdefault(id(value._value), name)
+                else:
+                    self._last[name] = value
+                    if not value._cells:
+                        self._found[name, value._node] = None
             elif type(value) is np.ndarray:
                 self._arrays.setdefault(id(value), name)
-        return self._line
 
     def names(self, outputs: Mapping[str, Node], inputs: Mapping[str, Node], tape: Tape) -> dict[str, Node]:
         """Return the names of nodes: a variable that is assigned again has its number behind its name."""
-        taken = {*outputs, *inputs}
+        self.look()
+        numbered = _Numbered({*outputs, *inputs})
         result: dict[str, Node] = {}
         done = {*outputs.values(), *inputs.values()}
-        for name, _, node in [*self._found, *((n, x, x.node) for n, x, _ in self._found if not x.is_known)]:
+        for name, node in [*self._found, *((n, x.node) for n, x in self._last.items() if not x.is_known)]:
             if node in done or node.dtype == "bool" or (node.is_constant and not _is_large(node)):
                 continue
-            label, k = identifier(name), 2
-            while label in taken:
-                label, k = f"{identifier(name)}_{k}", k + 1
-            taken.add(label)
             done.add(node)
-            result[label] = node
-        return result | self._constants(tape, taken, done)
+            result[numbered(name)] = node
+        return result | self._constants(tape, numbered, done)
 
-    def _constants(self, tape: Tape, taken: set[str], done: set[Node]) -> dict[str, Node]:
+    def _constants(self, tape: Tape, numbered: _Numbered, done: set[Node]) -> dict[str, Node]:
         """Return the names of large arrays that the function reads: variables, of its module too."""
         result: dict[str, Node] = {}
-        known = {id(v): n for n, v in globals_of(self._function).items() if type(v) is np.ndarray}
+        names = getattr(self._function, "__globals__", {})
+        known = {id(v): n for n, v in names.items() if type(v) is np.ndarray}
         closure = getattr(self._function, "__closure__", None) or ()
         free = self._code.co_freevars if self._code is not None else ()
         known |= {id(c.cell_contents): n for n, c in zip(free, closure, strict=False) if _is_filled(c)}
         for identity, (_, node) in tape.constants.items():
-            name = identifier((self._arrays | known).get(identity, "constant"))
-            label, k = name, 2
-            while label in taken:
-                label, k = f"{name}_{k}", k + 1
             if node not in done:
-                taken.add(label)
-                result[label] = node
+                result[numbered((self._arrays | known).get(identity, "constant"))] = node
         return result
+
+
+_SOUGHT = 64  # a decorator may make nodes before it calls the function, or never call it
+
+
+class _Numbered:
+    """Names that are not taken, with a number behind a name that is: `h`, `h_2`, `h_3`."""
+
+    def __init__(self, taken: set[str]) -> None:
+        self._taken = taken
+        self._stems: dict[str, str] = {}
+        self._counts: dict[str, int] = {}
+
+    def __call__(self, name: str) -> str:
+        if name not in self._stems:
+            self._stems[name] = identifier(name)
+        label = stem = self._stems[name]
+        while label in self._taken:
+            k = self._counts[stem] = self._counts.get(stem, 1) + 1
+            label = f"{stem}_{k}"
+        self._taken.add(label)
+        return label
 
 
 def _is_large(node: Node) -> bool:

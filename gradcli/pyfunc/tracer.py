@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import cache, partial
+from types import FunctionType, MethodType
 from typing import Any
 
 import numpy as np
@@ -20,7 +21,8 @@ from gradcli.graph.node import Node, const, elementwise
 from gradcli.graph.shapes import Shape
 from gradcli.graph.weights import exact
 from gradcli.pyfunc.elements import element, is_basic, replaced, stacked
-from gradcli.pyfunc.tape import aside, running
+from gradcli.pyfunc.replacements import namespace
+from gradcli.pyfunc.tape import aside, called, running
 
 Rule = Callable[..., Any]
 UFUNCS: dict[str, Rule] = {}  # the rule of a ufunc, by its name, which returns its node
@@ -29,8 +31,10 @@ RULES: dict[Any, Rule] = {}  # the rule of another function
 VIEWS: set[Any] = set()  # functions whose result may be a view of the first argument
 COMPOSED: dict[Any, Rule] = {}  # functions that are composed of others
 
+_NO_VALUE = "no value"  # the key of an error
+_SAME = 1e-6  # to which a composed function and the original agree
 _SHORT = 2**12  # elements of an array that are assigned one by one
-_IN_PLACE = "assign the result to a name instead"
+_MEMORY = ("flags", "strides", "nbytes", "itemsize", "device")  # what an array of the same shape has, too
 
 
 class Tracer:
@@ -75,6 +79,7 @@ class Tracer:
             raise InputError(
                 "what is traced depends on a value here, and the inputs have none",
                 hint="give a point with --at; with --points, write `np.where(condition, a, b)`, which chooses at each",
+                key=_NO_VALUE,
             )
         return self._value
 
@@ -158,12 +163,13 @@ class Tracer:
         elif self._value is not None:
             self._value[key] = known
         self._version += 1
-        if self._base is not None:
-            base = self._base
-            base._node, base._cells = self._undo(base.node, self.node), None
+        view, base = self, self._base
+        while base is not None:  # a view of a view changes both
+            base._node, base._cells = view._undo(base.node, view.node), None
             base._value = None if known is None else base._value
             base._version += 1
-            self._seen = base._version
+            view._seen = base._version
+            view, base = base, base._base
 
     def _assign(self, key: Any, new: Node) -> None:
         """Put a node at an index; single elements of a short array are put together later."""
@@ -209,23 +215,32 @@ class Tracer:
     def __int__(self) -> int:
         if self.is_known or np.asarray(self.value).dtype.kind in "biu":
             return self.__index__()
-        raise _lost("int(x)", "`np.trunc(x)` keeps the function traced; its derivative is 0")
+        raise _number_error("int", "`np.trunc(x)` keeps the function traced; its derivative is 0")
 
     def __float__(self) -> float:
         if self.is_known:
             return float(self._value)
-        raise _lost("float(x)", "leave `float` out: the elements are floats already; NumPy's functions take them")
+        raise _number_error("float", "leave `float` out: the elements are floats already; NumPy's functions take them")
 
     def __complex__(self) -> complex:
-        raise _lost("complex(x)", "complex numbers are not supported")
+        raise _number_error("complex", "complex numbers cannot be traced")
 
     def __array__(self, dtype: Any = None, copy: Any = None) -> Array:
         if self.is_known:
-            return np.array(self._value, dtype=dtype)
-        raise _lost(
-            "an array that is no longer traced",
-            "compiled code, such as SciPy's, computes numbers alone: write it with NumPy's functions",
-        )
+            return np.array(self._value, dtype=dtype, copy=copy)
+        raise untraceable(called())
+
+    def __getattr__(self, name: str) -> Any:
+        if not hasattr(np.ndarray, name):
+            raise AttributeError(f"'numpy.ndarray' object has no attribute '{name}'")
+        if self.is_known:
+            attribute = getattr(self._value, name)
+            if callable(attribute):
+                return lambda *args, **settings: _linked(attribute(*args, **settings), (self,))
+            return _linked(attribute, (self,))
+        if name in _MEMORY:
+            return getattr(np.empty(self.shape) if self._value is None else np.asarray(self._value), name)
+        raise NotTracedError(f"`{called() or name}` cannot be traced", hint=_LISTED)
 
     def __repr__(self) -> str:
         return repr(self._value) if self._value is not None else f"<traced array of shape {self.shape}>"
@@ -239,18 +254,11 @@ class Tracer:
     # NumPy's functions
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **settings: Any) -> Any:
-        if method == "__call__" and not settings:
-            return apply(ufunc, *inputs)
-        if any(settings.pop(name, None) is not None for name in ("out",)):
-            raise InputError(f"`np.{ufunc.__name__}` is traced without `out`", hint=_IN_PLACE)
-        settings = {k: v for k, v in settings.items() if not (k in ("dtype", "casting", "subok") or v is True)}
-        from_ufunc = COMPOSED.get((ufunc.__name__, method))
-        if method != "__call__" and from_ufunc is not None:
-            return from_ufunc(*inputs, **settings)
-        if method != "__call__" or settings:
-            what = f".{method}" if method != "__call__" else f" with `{next(iter(settings))}`"
-            raise _missing(f"np.{ufunc.__name__}{what}")
-        return apply(ufunc, *inputs)
+        return (
+            apply(ufunc, *inputs)
+            if method == "__call__" and not settings
+            else ufunc_method(ufunc, method, inputs, settings)
+        )
 
     def __array_function__(self, function: Any, types: Any, args: Any, settings: Any) -> Any:
         return apply(function, *args, **settings)
@@ -267,12 +275,83 @@ def traced(node: Node, value: Any) -> Tracer:
     if value is not None:
         if (value.shape if isinstance(value, _OF_NUMPY) else np.shape(value)) != node.shape:
             raise InputError(f"NumPy's result has the shape {np.shape(value)}, and that of `{node.op}` is {node.shape}")
-        if isinstance(value, _OF_NUMPY) and value.dtype.kind == "c":
-            raise InputError("complex numbers are not supported")
+        if _is_complex(value):
+            raise InputError("complex numbers cannot be traced")
     tape = running()
     if tape is not None:
         tape.made(node)
     return Tracer(value, node)
+
+
+def ufunc_method(ufunc: np.ufunc, method: str, inputs: Any, settings: dict[str, Any]) -> Any:
+    """Return the result of a ufunc, or of a method of it such as `reduce`, with what NumPy's have beside arrays.
+
+    Errors: `InputError` where it has no derivative here.
+    """
+    out = settings.pop("out", None)
+    out = out[0] if type(out) is tuple else out
+    mask = settings.pop("where", True)
+    settings = {k: v for k, v in settings.items() if not (k in ("dtype", "casting", "subok", "order") or v is True)}
+    if method == "__call__" and not settings:
+        if mask is True:
+            return written_into(out, apply(ufunc, *inputs))
+        # What is not computed has no derivative, and may have no value: 1 is in every domain.
+        result = apply(ufunc, *(np.where(mask, x, 1) for x in inputs))
+        return written_into(out, np.where(mask, result, np.nan if out is None else out))
+    rule = COMPOSED.get((ufunc.__name__, method)) or (partial(_outer, ufunc) if method == "outer" else None)
+    if getattr(ufunc, method) in RULES:  # np.maximum.accumulate
+        rule = partial(apply, getattr(ufunc, method))
+    if rule is None or mask is not True:
+        raise _missing(f"np.{ufunc.__name__}" + (f".{method}" if method != "__call__" else ""))
+    return written_into(out, rule(*inputs, **settings))
+
+
+def _outer(ufunc: np.ufunc, a: Any, b: Any) -> Any:
+    return apply(ufunc, np.reshape(a, (*np.shape(a), *(1,) * np.ndim(b))), b)
+
+
+def verified(result: Any, original: Any, args: Any, settings: Any) -> Any:
+    """Return the result of a function that is composed of others, if it is what the original computes.
+
+    Errors: `InputError` where it is not, as with a setting that has another meaning in the original.
+    """
+    known = known_values([args, settings])
+    parts = result if isinstance(result, tuple) else (result,)
+    if known is None or not all(type(x) is Tracer and x._value is not None for x in parts):
+        return result
+    if any(isinstance(x, FunctionType | MethodType) for x in args):  # which would be called again
+        return result
+    with aside(), np.errstate(all="ignore"):
+        values = original(*known[0], **known[1])
+    for x, value in zip(parts, values if isinstance(result, tuple) else (values,), strict=False):
+        size = np.max(np.abs(value), initial=0.0, where=np.isfinite(value))
+        if np.shape(value) != x.shape or not np.allclose(x._value, value, _SAME, _SAME * size, equal_nan=True):
+            raise _missing(original.__name__, " with these arguments")
+    return result
+
+
+def written_into(out: Any, result: Any) -> Any:
+    """Return the result of a function, which is written into the array `out` where there is one.
+
+    Errors: `InputError` where it depends on the inputs, and the array is no tracer.
+    """
+    if out is None:
+        return result
+    if type(result) is Tracer and not result.is_known:
+        as_written(out)[...] = result
+    else:
+        out[...] = result._value if type(result) is Tracer else result
+    return out
+
+
+def as_written(array: Any) -> Tracer:
+    """Return an array to which what is traced can be assigned.
+
+    Errors: `InputError` where it is none.
+    """
+    if type(array) is not Tracer:
+        raise _untraced_array()
+    return array
 
 
 def apply(function: Any, *args: Any, **settings: Any) -> Any:
@@ -282,27 +361,45 @@ def apply(function: Any, *args: Any, **settings: Any) -> Any:
     """
     if type(function) is np.ufunc and not settings and function not in COMPOSED:
         return _elementwise(function, args)
-    if function in COMPOSED and settings.get("out") is None:
-        return COMPOSED[function](*args, **settings)
+    if settings.get("out") is not None:
+        return written_into(settings.pop("out"), apply(function, *args, **settings))
+    if function in COMPOSED:
+        return verified(COMPOSED[function](*args, **settings), function, args, settings)
     known, depends = _values([args, settings])
     if not depends:
         with aside():
-            return mutable(function(*known[0], **known[1]))
+            result = function(*known[0], **known[1])
+        return result if running() is None else _linked(result, args)  # another thread has numbers
     rule = UFUNCS.get(function.__name__) if isinstance(function, np.ufunc) else RULES.get(function)
     if rule is None:
         return _by_numpy(function, args, settings)
-    if settings.get("out") is not None:
-        raise InputError(f"`np.{function.__name__}` is traced without `out`", hint=_IN_PLACE)
+    _check_settings(function, settings)
     nodes = rule(*args, **settings)
     with aside():
         values = None if known is None else function(*known[0], **known[1])
     if isinstance(nodes, Node):
         result = traced(nodes, values)
-        if function in VIEWS and (values is None or getattr(values, "base", None) is not None):
+        if values is not None:
+            _link(result, args)
+        elif function in VIEWS:
             _alias(result, function, args, settings)
         return result
     results = [traced(n, None if values is None else values[k]) for k, n in enumerate(nodes)]
     return type(nodes)(*results) if hasattr(nodes, "_fields") else type(nodes)(results)
+
+
+def _check_settings(function: Any, settings: Any) -> None:
+    """Check that settings change nothing that the rules do not know.
+
+    Errors: `InputError` for integers as a result, and for a part of the elements.
+    """
+    if settings.get("dtype") is not None and np.dtype(settings["dtype"]).kind != "f":
+        raise _missing(function.__name__, f" with `dtype={np.dtype(settings['dtype'])}`")
+    where = settings.get("where", True)
+    if where is not True and where is not getattr(np, "_NoValue", None):
+        raise _missing(
+            function.__name__, " with `where`", "choose the elements before: `x[mask]`, `np.where(mask, x, 0)`"
+        )
 
 
 def _elementwise(ufunc: np.ufunc, args: Any) -> Any:
@@ -321,7 +418,7 @@ def _elementwise(ufunc: np.ufunc, args: Any) -> Any:
             values.append(x)
     value = None if unknown else ufunc(*values)
     if not depends:
-        return mutable(value)
+        return value if running() is None else mutable(value)
     name = ufunc.__name__
     op = OPS.get(name)
     if op is not None:
@@ -333,21 +430,53 @@ def _elementwise(ufunc: np.ufunc, args: Any) -> Any:
     return traced(UFUNCS[name](*args), value)
 
 
+def _linked(result: Any, args: Any) -> Any:
+    """Return an array as a tracer, which is a view of those of the arguments in whose memory it is."""
+    result = mutable(result)
+    for part in result if isinstance(result, tuple | list) else (result,):
+        if type(part) is Tracer:
+            _link(part, args)
+    return result
+
+
+def _link(result: Tracer, args: Any) -> None:
+    """Make a result a view of an argument, if it is in its memory: a transposed or a reshaped array."""
+    memory = result._value
+    if type(memory) is not np.ndarray or memory.base is None:
+        return
+    for x in args:
+        if type(x) is not Tracer or x is result or type(x._value) is not np.ndarray or x.size < result.size:
+            continue
+        if np.may_share_memory(memory, x._value):
+            _view(result, x, partial(_positions, memory, x._value))
+            return
+
+
+def _positions(view: Array, base: Array) -> Array:
+    """Return which elements of an array those of a view are, by their addresses."""
+    own, others = (
+        np.tensordot(x.strides, np.indices(x.shape), 1) + x.__array_interface__["data"][0] for x in (view, base)
+    )
+    order = np.argsort(others, axis=None)
+    return np.asarray(order[np.searchsorted(others.reshape(-1)[order], own)])
+
+
 def _alias(result: Tracer, function: Any, args: Any, settings: Any) -> None:
-    """Make a result a view of the argument whose memory it has: a transposed or a reshaped array."""
+    """Make a result without a value a view of the argument that it is made of."""
     for i, x in enumerate(args):
-        if type(x) is Tracer and x.shape and (x._value is None or np.may_share_memory(result._value, x._value)):
+        if type(x) is Tracer and x.shape:
             _view(result, x, partial(_called, function, args, i, settings))
             return
 
 
-def _called(function: Any, args: Any, i: int, settings: Any, x: Array) -> Any:
-    return function(*args[:i], x, *args[i + 1 :], **settings)
+def _called(function: Any, args: Any, i: int, settings: Any) -> Any:
+    x = args[i]
+    return np.asarray(function(*args[:i], np.arange(x.size).reshape(x.shape), *args[i + 1 :], **settings))
 
 
-def _view(result: Tracer, x: Tracer, function: Callable[[Array], Any]) -> None:
-    """Make a result, whose elements a function selects from an array, a view of the array."""
-    where = cache(lambda: (np.asarray(function(np.arange(x.size).reshape(x.shape))),))
+def _view(result: Tracer, x: Tracer, positions: Callable[[], Array]) -> None:
+    """Make a result a view of an array, whose elements at some positions it has."""
+    where = cache(lambda: (positions(),))
 
     def redo(n: Node) -> Node:
         return element(construct.reshape(n, (n.size,)), where())
@@ -388,21 +517,27 @@ def _by_numpy(function: Any, args: Any, settings: Any) -> Any:
 
     Errors: `InputError` where it goes on in C; what NumPy raises for these values.
     """
-    implementation: Any = getattr(function, "_implementation", None)
-    name = f"{getattr(function, '__module__', 'np')}.{function.__name__}".replace("numpy", "np")
-    if getattr(implementation, "__code__", None) is None or name in _IN_C:
-        raise _missing(name)
+    implementation: Any = getattr(function, "_implementation", function)
+    name = f"{getattr(function, '__module__', None) or 'np'}.{function.__name__}".replace("numpy", "np")
     known = known_values([args, settings])
     if known is not None:
         with aside():
-            function(*known[0], **known[1])
-    from gradcli.pyfunc.patches import namespace
-
+            value = function(*known[0], **known[1])
+        if any(_is_complex(part) for part in (value if type(value) is tuple else (value,))):
+            raise InputError(f"`{name}` returns complex numbers, which cannot be traced")
+    if getattr(implementation, "__code__", None) is None or name in _IN_C:
+        raise _missing(name)
     try:
         with namespace(implementation.__globals__):
             return implementation(*args, **settings)
-    except (AttributeError, TypeError):  # not for the values: NumPy has computed with them
+    except (AttributeError, TypeError, InputError) as error:  # not for the values: NumPy has computed with them
+        if isinstance(error, InputError) and error.key == _NO_VALUE:
+            raise
         raise _missing(name) from None
+
+
+def _is_complex(x: Any) -> bool:
+    return isinstance(x, np.ndarray | np.generic) and x.dtype.kind == "c"
 
 
 _IN_C = frozenset(
@@ -411,7 +546,6 @@ _IN_C = frozenset(
         "eig",
         "eigvals",
         "qr",
-        "lstsq",
         "pinv",
         "matrix_rank",
     )
@@ -420,7 +554,12 @@ _IN_C = frozenset(
 
 def mutable(result: Any) -> Any:
     """Return an array as a tracer, to which elements that are traced can be assigned; other results as they are."""
-    return Tracer(result) if type(result) is np.ndarray and result.dtype.kind in "fiub" else result
+    kind = type(result)
+    if kind is np.ndarray:
+        return Tracer(result) if result.dtype.kind in "fiub" else result
+    if kind in (tuple, list):
+        return kind(map(mutable, result))
+    return kind(*map(mutable, result)) if isinstance(result, tuple) and hasattr(result, "_fields") else result
 
 
 def lift(x: Any) -> Node:
@@ -462,7 +601,10 @@ def _array(array: Array) -> Node:
 
 def contains(x: Any) -> bool:
     """Return whether there is a tracer in nested lists."""
-    return type(x) is Tracer or (type(x) in (list, tuple) and any(map(contains, x)))
+    if type(x) not in (list, tuple):
+        return type(x) is Tracer
+    kinds = set(map(type, x))
+    return Tracer in kinds or (not kinds.isdisjoint((list, tuple)) and any(map(contains, x)))
 
 
 def _known_key(key: Any) -> Any:
@@ -497,12 +639,45 @@ def _without(value: Array, key: Any) -> Node:
     return array_const(rest) if rest.any() else const(0, rest.shape)
 
 
-def _lost(what: str, way_out: str) -> InputError:
-    return InputError(f"{what} is a number that does not depend on the inputs any more", hint=way_out)
+def _number_error(kind: str, way_out: str) -> InputError:
+    """Return the error of a number that is made a Python number, by `float` itself or by what calls it."""
+    if (written := called() or kind) != kind:
+        return untraceable(written)
+    return InputError(f"{kind}(x) is a number that does not depend on the inputs any more", hint=way_out)
 
 
-def _missing(name: str) -> InputError:
-    return InputError(f"`{name}` is not supported", hint="`gradcli explain functions` lists what is")
+class NotTracedError(InputError, AttributeError):
+    """An attribute of arrays that tracers do not have; `hasattr` is False."""
+
+
+_LISTED = "`gradcli explain functions` lists what can be traced"
+
+
+def untraceable(written: str) -> InputError:
+    """Return the error of what computes with numbers alone: a function, or the assignment to an element."""
+    if written.endswith("]"):
+        return _untraced_array(written.partition("[")[0])
+    if written.endswith(".dot"):
+        return InputError(f"`{written}` computes with numbers alone", hint=f"`{written[:-4]} @ …` is traced")
+    return InputError(f"`{written}` cannot be traced" if written else "this computes with numbers alone", hint=_LISTED)
+
+
+def _missing(name: str, when: str = "", way_out: str = _LISTED) -> InputError:
+    """Return the error of a function that cannot be traced, by the name that the user has written."""
+    written = called()
+    if when:
+        return InputError(f"`{written or name}` cannot be traced{when}", hint=way_out)
+    if not written or written.rpartition(".")[2] == name.rpartition(".")[2]:
+        return untraceable(written or name)
+    return InputError(f"`{written}` cannot be traced: it calls `{name}`", hint=_LISTED)
+
+
+def _untraced_array(name: str = "") -> InputError:
+    named = name if name.isidentifier() else "a"
+    return InputError(
+        "an array of numbers cannot hold what depends on the inputs",
+        hint=f"make a copy in the function first: `{named} = np.array({named})`",
+    )
 
 
 # Operators

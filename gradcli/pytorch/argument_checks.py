@@ -1,11 +1,9 @@
-"""Checks of arguments of functions, layers and `torch.linalg`, with PyTorch's errors."""
+"""Checks of the arguments of convolutions and pools, with PyTorch's errors."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any
-
-import numpy as np
 
 from gradcli.graph.windows import Window
 from gradcli.pytorch.messages import raise_if, torch_error
@@ -89,15 +87,15 @@ def check_pooling(name: str, input: Tensor, settings: dict[str, Any], ceil: bool
         either = either if name == "avg_pool3d" else f"either {either}"
         wrong = axes > 1 and len(several(setting, axes)) != axes
         raise_if(wrong, "setting of a pool", name, key, either, "three" if axes == 3 else "two")
-    size, step, ends, apart = (several(v, axes) for v in settings.values())
-    for key, values in (("kernel_size", size), ("stride", step)):
+    size, strides, paddings, dilations = (several(v, axes) for v in settings.values())
+    for key, values in (("kernel_size", size), ("stride", strides)):
         raise_if(name == "max_pool1d" and values[0] <= 0, "sizes of max_pool1d", key, values[0])
-    raise_if(0 in step, "stride of a pool")
-    for words, values, letter in (("kernel size", size, "k"), ("stride", step, "d")):
+    raise_if(0 in strides, "stride of a pool")
+    for words, values, letter in (("kernel size", size, "k"), ("stride", strides, "d")):
         sizes = zip("THW" if axes == 3 else "HW", values if axes > 1 else [1, *values], strict=True)
         raise_if(min(values) <= 0, "sizes of a pool", words, " ".join(f"{letter}{axis}: {n}" for axis, n in sizes))
     kind = name if name == "max_pool1d" else "pool"
-    windows = [Window(n, s, p, d, ceil) for n, s, p, d in zip(size, step, ends, apart, strict=True)]
+    windows = [Window(n, s, p, d, ceil) for n, s, p, d in zip(size, strides, paddings, dilations, strict=True)]
     for w in windows:
         raise_if(w.padding > w.reach // 2, f"padding of {kind}", w.padding, w.size, w.dilation)
     result = [w.fitting(n) for w, n in zip(windows, input.shape[-axes:], strict=True)]
@@ -107,27 +105,3 @@ def check_pooling(name: str, input: Tensor, settings: dict[str, Any], ceil: bool
     head = [input.shape[-axes - 1], *[1] * (axes == 1)]
     before, after = ("x".join(map(str, (*head, *values))) for values in (input.shape[-axes:], result))
     raise_if(min(result) < 1, "output of a pool", before, after)
-
-
-def check_matrix(name: str, A: Tensor, *, square: bool = True, integers: bool = False) -> Tensor:
-    """Return a matrix of floating-point numbers, or a stack of them.
-
-    Errors: `RuntimeError` for anything else.
-    """
-    raise_if(A.dim() < 2, "axes of a matrix", name, "A")
-    raise_if(square and A.shape[-1] != A.shape[-2], "not a square matrix", name, *A.shape[-2:])
-    raise_if(not integers and not A.is_floating_point(), "integers in linalg", name, A.dtype.word)
-    return A
-
-
-def first_zero(A: Any) -> tuple[int, int] | None:
-    """Return which matrix of a stack is the first without an inverse, and where its elimination meets a 0."""
-    for number, matrix in enumerate(A.reshape(-1, *A.shape[-2:])):
-        rows = matrix.copy()
-        for k in range(len(rows)):
-            best = k + int(np.abs(rows[k:, k]).argmax())
-            rows[[k, best]] = rows[[best, k]]
-            if not rows[k, k]:
-                return number, k + 1
-            rows[k + 1 :] -= np.outer(rows[k + 1 :, k] / rows[k, k], rows[k])
-    return None

@@ -7,23 +7,27 @@ from __future__ import annotations
 
 import heapq
 import linecache
-from collections.abc import Iterator, Mapping, Sequence
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import cache
 from itertools import count
 from typing import Any
 
 import numpy as np
 
-from gradcli.graph.node import Node
-from gradcli.pytorch.calls import called
-from gradcli.pytorch.double_backward import added, recorded_vjp
+from gradcli.pytorch.calls import set_grad_fn_name
+from gradcli.pytorch.chains import inputs_of, name_of, returning, saved_as
+from gradcli.pytorch.double_backward import recorded_vjp
 from gradcli.pytorch.dtypes import OF_NUMPY
 from gradcli.pytorch.functions import fact, root_name
 from gradcli.pytorch.messages import message, missing_if, raise_if, torch_error, warn
 from gradcli.pytorch.modes import Mode, _Switch
+from gradcli.pytorch.recipes import QUIET
 from gradcli.pytorch.record import (
     Edge,
+    GradFn,
     Leaf,
     Line,
     Make,
@@ -35,7 +39,7 @@ from gradcli.pytorch.record import (
     leading,
     script_line,
 )
-from gradcli.pytorch.tensor import Tensor
+from gradcli.pytorch.tensor import Array, Tensor
 
 
 @dataclass(frozen=True)
@@ -52,7 +56,7 @@ class Change:
     step: Step | None = None
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class Contribution:
     """A gradient that a call adds to the `.grad` of a tensor, with that before and after.
 
@@ -68,16 +72,11 @@ class Contribution:
 
 @dataclass(frozen=True, eq=False)
 class Pulled:
-    """One step of a call: the gradient of its result, and those of its inputs, before hooks.
-
-    Of a call that is explained, also the contributions of the edges within its recipe, and the adjoints of its nodes.
-    """
+    """One step of a call: the gradients of its results, and those of its inputs, before hooks."""
 
     step: Step
-    grad_output: Any
+    grad_outputs: Sequence[Any]
     grad_inputs: Sequence[Any]
-    contributions: Mapping[tuple[Node, int], Any] = field(default_factory=dict)
-    adjoints: Mapping[Node, Any] = field(default_factory=dict)
 
 
 @dataclass(eq=False)
@@ -116,13 +115,15 @@ class Call:
     request: Request | None = field(default_factory=lambda: Mode.request)
     contributions: list[Contribution] = field(default_factory=list)  # to what gradients are asked for
     retained: list[Contribution] = field(default_factory=list)  # to the other intermediates that keep their gradient
+    depth: int = field(default_factory=lambda: Mode.depth)  # how many others it runs within
     line: Line = field(default_factory=lambda: Line(0))
     targets: dict[Edge, Any] = field(default_factory=dict)  # the edges of `inputs`, with what arrived there
     changes: list[Change] = field(default_factory=list)
+    failing: str = ""  # the function of a call whose gradient is nan, where anomalies are detected
     explained: bool = False  # whether the two below are recorded
     adjoints: dict[Edge, Any] = field(default_factory=dict)  # the gradient of each edge, before its hooks
     pulled_steps: dict[Step, Pulled] = field(default_factory=dict)
-    arose: Pulled | None = None  # the first whose gradients are not finite, though that of its result is
+    arose: list[Pulled] = field(default_factory=list)  # whose gradients are not finite, though that of its result is
 
     def run(self) -> None:
         """Run the sweep from the roots."""
@@ -131,111 +132,139 @@ class Call:
         if Recorder.before is not None:
             Recorder.before(self)
         Recorder.swept = self.line = script_line()
-        with np.errstate(all="ignore"), _Switch(grad=self.create, chosen=self.inputs is not None):
+        with np.errstate(all="ignore"), _Switch(grad=self.create, chosen=self.inputs is not None, depth=self.depth + 1):
             self.sweep(seeds)
 
     def sweep(self, seeds: Sequence[tuple[Edge, Any]]) -> None:
         """Visit each edge once its gradient is complete."""
-        waiting = dependencies(edge for edge, _ in seeds)
+        waiting = dependencies(fn for (fn, _), _ in seeds)
         active = waiting if self.inputs is None else _leading_to(waiting, self.targets)
-        pending: dict[Edge, Any] = {}
+        pending: dict[GradFn, list[Any]] = {}
         for edge, g in seeds:
             self.add(pending, edge, g)
         number = count()
-        ready = [(-edge.seq, next(number), edge) for edge in pending if not waiting[edge]]
+        ready = [(-fn.seq, next(number), fn) for fn in pending if not waiting[fn]]
         heapq.heapify(ready)
         while ready:
-            edge = heapq.heappop(ready)[-1]
-            grad_inputs = self.visited(edge, pending.pop(edge, None), edge in active)
-            for other, g in zip(edge.edges, grad_inputs, strict=True):
-                if other is None:
+            fn = heapq.heappop(ready)[-1]
+            grad_inputs = self.visited(fn, pending.pop(fn, ()), fn in active)
+            for read, g in zip(fn.edges, grad_inputs, strict=True):
+                if read is None:
                     continue
                 if g is not None:
-                    self.add(pending, other, g)
+                    self.add(pending, read, g)
+                other = read[0]
                 waiting[other] -= 1
                 if not waiting[other]:
                     heapq.heappush(ready, (-other.seq, next(number), other))
 
-    def add(self, pending: dict[Edge, Any], edge: Edge, g: Any) -> None:
+    def add(self, pending: dict[GradFn, list[Any]], edge: Edge, g: Any) -> None:
         """Accumulate a gradient at an edge."""
-        if (before := pending.get(edge)) is not None:
-            g = added(before, g) if self.create or isinstance(g, dict) else Make.tensor(before._a + g._a)
-        pending[edge] = g
+        fn, number = edge
+        if (grads := pending.get(fn)) is None:
+            if fn.count == 1:
+                pending[fn] = [g]
+                return
+            grads = pending[fn] = [None] * fn.count
+        if (before := grads[number]) is not None:
+            g = before + g if self.create else Make.tensor(before._a + g._a)
+        grads[number] = g
 
-    def visited(self, edge: Edge, g: Any, is_active: bool) -> Sequence[Any]:
-        """Return the gradients of an edge's inputs for its complete gradient, which is kept where it is requested."""
-        if self.explained and g is not None:
-            self.adjoints[edge] = g
-        if g is not None and (is_active or edge in self.targets):
-            arrived, g = g, self.hooked(edge, g) if edge._pres or edge._nexts or edge.retained else g
-            if edge in self.targets:  # PyTorch's `grad` takes what also goes on before its hooks
-                self.targets[edge] = arrived if self.returns and is_active else g
-            if isinstance(edge, Leaf):
-                self.accumulate(edge, g)
-            elif is_active and isinstance(edge, Step):
+    def visited(self, fn: GradFn, grads: Sequence[Any], is_active: bool) -> Sequence[Any]:
+        """Return the gradients of a step's inputs for the complete ones of its results, which targets keep."""
+        targets = [(fn, i) for i in range(fn.count) if (fn, i) in self.targets] if self.targets else ()
+        if self.explained and grads:
+            self.adjoints |= {(fn, i): g for i, g in enumerate(grads) if g is not None}
+        if grads and (is_active or targets):
+            arrived, grads = grads, self.hooked(fn, grads) if fn.pres or fn._nexts or fn.retained else grads
+            for edge in targets:  # PyTorch's `grad` takes what also goes on before its hooks
+                self.targets[edge] = (arrived if self.returns and is_active else grads)[edge[1]]
+            if isinstance(fn, Leaf):
+                self.accumulate(fn, grads[0])
+            elif is_active and isinstance(fn, Step):
                 try:
-                    return self.pulled(edge, g)
+                    return self.pulled(fn, grads)
                 except Exception:
                     if Mode.anomaly:
-                        _detected(edge)
+                        _detected(fn, self.failing or fn.name())
                     raise
-        return [None] * len(edge.edges)
+        return [None] * len(fn.edges)
 
-    def hooked(self, edge: Edge, g: Any) -> Any:
-        """Return a gradient as the hooks of an edge leave it; its tensor keeps it where that is asked for."""
-        for hook in (*(edge._pres or ()), *(edge._nexts or ())):
-            if (result := hook(g)) is not None:
-                _check_returned(hook, g, result)
-                self.changes.append(Change(edge, hook, g, result))
-                g = result if self.create else Make.tensor(result._a)
-        if edge.retained is not None and (x := edge.retained()) is not None:
-            before = x._grad
-            x._grad = g.clone() if before is None else before + g
-            contributions = self.contributions if edge in self.targets and not self.returns else self.retained
-            contributions.append(Contribution(x, g, None if before is None else before._a, x._grad))
-        return g
+    def hooked(self, fn: GradFn, grads: Sequence[Any]) -> Sequence[Any]:
+        """Return the gradients of a step's results as its hooks leave them; tensors keep those that are asked for."""
+        result = list(grads)
+        for i, hooks in fn.pres.items():
+            for hook in hooks if grads[i] is not None else ():
+                self.replace(fn, result, hook, lambda hook, i=i: {i: hook(result[i])})  # type: ignore[misc]
+        for hook in fn._nexts or ():
+            self.replace(fn, result, hook, lambda hook: _by_result(hook(tuple(result))))
+        for i, kept in fn.retained.items():
+            if (x := kept()) is not None and (g := result[i]) is not None:
+                before = x._grad
+                x._grad = g.clone() if before is None else before + g
+                contributions = self.contributions if (fn, i) in self.targets and not self.returns else self.retained
+                contributions.append(Contribution(x, g, None if before is None else before._a, x._grad))
+        return result
 
-    def pulled(self, step: Step, g: Any) -> Sequence[Any]:
+    def replace(self, fn: GradFn, grads: list[Any], hook: Any, call: Callable[[Any], Mapping[int, Any]]) -> None:
+        """Replace gradients by those that `call` returns of a hook, by the number of the result; record the changes."""
+        before = [g if g is None or not Recorder.explains else Make.tensor(g._a.copy("K")) for g in grads]
+        versions = [g is not None and g._memory.version for g in grads]
+        returned = call(hook)
+        for i, g in enumerate(grads):
+            if (new := returned.get(i)) is not None:
+                _check_returned(hook, g, new)
+                self.changes.append(Change((fn, i), hook, g, new))
+                grads[i] = new if self.create else Make.tensor(new._a)
+            elif g is not None and g._memory.version != versions[i]:
+                self.changes.append(Change((fn, i), hook, before[i], g))
+
+    def pulled(self, step: Step, grads: Sequence[Any]) -> Sequence[Any]:
         """Return the gradients of a step's inputs, after its hooks.
 
         Errors: PyTorch's, for a freed step, and for saved tensors that were changed in place.
         """
         check_kept(step, step.checks)
         step.reached = True
-        if not step.is_custom and g._a.shape[:-1] != step.shape:
-            g = g.reshape(step.shape)  # of a tensor that was transposed in place under no_grad
-        name = step.name()
-        if name == "torch::autograd::NotImplemented":
-            raise torch_error("no derivative", step.recipe.op)
-        if missing := fact("no_derivative", name.removesuffix("Backward0")):
+        if not step.is_custom and step.count == 1 and grads[0]._a.shape[:-1] != step.shapes[0]:
+            grads = [grads[0].reshape(step.shapes[0])]  # of a tensor that was transposed in place under no_grad
+        if missing := _without_derivative(step.called):
+            if missing == _NOT_IMPLEMENTED:
+                raise torch_error("no derivative", step.recipe.op)
             words = (missing, f"inplace version of {missing[:-1]}") if missing[-1] == "_" else (step.recipe.op, missing)
             raise torch_error("no derivative of its name", *words)
-        grad_inputs = step.grad_inputs(g, self.create) if step.is_custom else vjp(step, g, self.create)
+        grad_inputs = step.grad_inputs(grads, self.create) if step.is_custom else vjp(step, grads, self.create)
         if self.explained:
-            within = step.traced(g._a, grad_inputs) if not step.is_custom else ()
-            self.pulled_steps[step] = Pulled(step, g, grad_inputs, *within)
-        if Recorder.explains and self.arose is None and _finite(g) and not all(map(_finite, grad_inputs)):
-            self.arose = Pulled(step, g, grad_inputs)
+            self.pulled_steps[step] = Pulled(step, grads, grad_inputs)
+        if Recorder.explains and not all(map(_finite, grad_inputs)):
+            if not self.arose:  # which operation was the first is seen before the steps are freed
+                _ = [e.arose for e in dependencies(edge_of(y)[0] for y, _ in self.roots) if isinstance(e, Step)]
+            self.arose += _arising(step, grads, grad_inputs)
         for i, p in enumerate(grad_inputs) if Mode.anomaly and Mode.check_nan else ():
             if p is not None and np.isnan(p._a).any():
-                raise torch_error("nan in a backward", name, i, about=(self.arose.step if self.arose else step,))
+                self.failing, position = returning(step.called, i)
+                raise torch_error("nan in a backward", self.failing, position, about=(self, step))
         if step._posts:
-            grad_inputs = self.hooked_after(step, grad_inputs, g)
+            grad_inputs = self.hooked_after(step, grad_inputs, tuple(grads))
         if self.freed:
             step.free(self.line)
         return grad_inputs
 
-    def hooked_after(self, step: Step, grad_inputs: Sequence[Any], g: Any) -> Sequence[Any]:
-        """Return the gradients of a step's inputs as its hooks leave them."""
-        grads = tuple(grad_inputs)
+    def hooked_after(self, step: Step, grad_inputs: Sequence[Any], given: tuple[Any, ...]) -> Sequence[Any]:
+        """Return the gradients of a step's inputs as its hooks leave them, which see those of PyTorch's function."""
+        grads, forms = list(grad_inputs), inputs_of(step.called) or [(i, "") for i in range(len(grad_inputs))]
         for hook in list(step._posts or ()):
-            if (result := hook(grads, (g,))) is not None:
+            passed = tuple(in_form(form, grads[k]) for k, form in forms)
+            if (result := hook(passed, given)) is not None:
                 raise_if(not isinstance(result, tuple), "kind of a hook's values", type(result).__name__)
-                wrong = len(result) != len(grads)
-                raise_if(wrong, "count of a hook's values", hook.__name__, len(result), len(grads))
-                changed = zip(step.edges, grads, result, strict=True)
-                self.changes += [Change(e, hook, a, b, step) for e, a, b in changed if e and a is not b]  # type: ignore[arg-type]
-                grads = result
+                wrong = len(result) != len(passed)
+                raise_if(wrong, "count of a hook's values", hook.__name__, len(result), len(passed))
+                for (k, form), old, new in zip(forms, passed, result, strict=True):
+                    if new is not old:
+                        replaced = in_form(form, new, step.recipe.inputs[k].shape) if form else new
+                        if (edge := step.edges[k]) is not None:
+                            self.changes.append(Change(edge, hook, grads[k], replaced, step))
+                        grads[k] = replaced
         return [p if p is None or self.create else Make.tensor(p._a) for p in grads]
 
     def accumulate(self, leaf: Leaf, g: Any) -> None:
@@ -246,12 +275,14 @@ class Call:
         before = x._grad
         kept = before._a.copy() if before is not None and Recorder.explains else None
         if before is None and g.requires_grad and self.create:
-            x._grad = called(g.clone(), "torch::autograd::CopyBackwards")
+            x._grad = set_grad_fn_name(g.clone(), "torch::autograd::CopyBackwards")
+            x._grad._memory.version = 1  # PyTorch sets the numbers of a new tensor
         elif before is None:
             x._grad = Make.tensor(g._a.copy())  # other leaves may have the same array
         elif self.create:
             x._grad = before + g
         else:
+            before._memory.keep()
             before._a[...] = before._a + g._a
             before._memory.version += 1
         x._reached = self.line
@@ -264,21 +295,74 @@ class Call:
             hook((), (g,))
 
 
-def vjp(step: Step, g: Any, create: bool) -> Sequence[Any]:
-    """Return the gradient of each input of a step for a gradient `g` of its result; `create` records them."""
+_NOT_IMPLEMENTED = "torch::autograd::NotImplemented"
+
+
+@cache
+def _without_derivative(text: str) -> str | None:
+    """Return the name in PyTorch's error for a step that has no derivative there; None of one that has."""
+    name = name_of(text)
+    return name if name == _NOT_IMPLEMENTED else fact("no_derivative", name.removesuffix("Backward0"))
+
+
+def in_form(form: str, g: Any, shape: Any = None) -> Any:
+    """Return the gradient of an operand in the form in which a function reads it, or back, in the operand's shape."""
+    if g is None or not form:
+        return g
+    return g.t() if form == "T" else g.reshape((-1, g.shape[-1]) if shape is None else shape)
+
+
+def _by_result(grads: Any) -> Mapping[int, Any]:
+    """Return the gradients that a hook of a step returns, by the number of the result."""
+    raise_if(grads is not None and not isinstance(grads, tuple), "kind of a hook's values", type(grads).__name__)
+    return dict(enumerate(grads or ()))
+
+
+def _arrays(step: Step, grads: Sequence[Any]) -> list[Array]:
+    """Return the gradients of a step's results, zeros for those of which none has arrived."""
+    if step.count == 1:
+        return [grads[0]._a]
+    outputs = step.recipe.outputs
+    return [np.zeros((*n.shape, 1), n.dtype) if g is None else g._a for n, g in zip(outputs, grads, strict=True)]
+
+
+def vjp(step: Step, grads: Sequence[Any], create: bool) -> Sequence[Any]:
+    """Return the gradient of each input of a step for those of its results; `create` records them."""
     result: list[Any] = [None] * len(step.edges)
-    kept = step.kept or [*result, None]
+    kept, residuals = step.reads(), step.residuals
     if step.packed:
         kept = unpacked(step, kept)
+        residuals = _computed_again(step, kept)
     if create:
         is_leaf = not step.packed  # a leaf itself is what it keeps
-        pairs = zip(kept, (*step.edges, step), strict=True)
-        grads: Any = recorded_vjp(step, [*(None if a is None else leading(a, e, is_leaf) for a, e in pairs), g])
+        pairs = zip(kept, (*step.edges, *((step, i) for i in range(step.count))), strict=True)
+        known = [None if a is None else leading(a, e, is_leaf) for a, e in pairs]
+        for i, operand in enumerate(step.beside):
+            if known[i] is None and operand is not None:
+                memory, version, a = operand
+                is_read = step.recipe.operands[i] in step.pull.read_twice
+                what = f"a double backward through {step.name()}, whose operand was changed in place"
+                missing_if(is_read and memory.version != version, what)
+                known[i] = leading(a, step.edges[i], is_leaf)
+        arrays = _arrays(step, grads)
+        given = [Make.tensor(a) if g is None else g for g, a in zip(grads, arrays, strict=True)]
+        computed = step.pull.computed([*kept, *step.numbers, *residuals, *arrays], step.columns)
+        grad_inputs: Any = recorded_vjp(step, [*known, *step.numbers, *given], computed)
     else:
-        grads = map(Make.tensor, step.pull.program([*kept, g._a]))
-    for i, p in zip(step.pull.active, grads, strict=True):
+        arrays = [*kept, *step.numbers, *residuals, *_arrays(step, grads)]
+        grad_inputs = map(Make.tensor, step.pull.computed(arrays, step.columns))
+    for i, p in zip(step.pull.active, grad_inputs, strict=True):
         result[i] = p
     return result
+
+
+def _computed_again(step: Step, kept: Sequence[Any]) -> Sequence[Any]:
+    """Return the residuals of a step for the operands that hooks have unpacked."""
+    if not step.residuals:
+        return ()
+    beside = [known and known[2] for known in step.beside]
+    operands = [b if a is None else a for a, b in zip(kept, beside, strict=False)]
+    return QUIET.run(step.recipe.forward, [*operands, *step.numbers])[step.count :]
 
 
 def unpacked(step: Step, kept: Sequence[Any]) -> list[Any]:
@@ -288,7 +372,8 @@ def unpacked(step: Step, kept: Sequence[Any]) -> list[Any]:
     """
     result = list(kept)
     for i, packed in step.packed.items():
-        result[i] = packed.restored(None)._a
+        a, form = packed.restored(None)._a, saved_as(step.called, i)
+        result[i] = a.swapaxes(0, 1) if form == "T" else a.reshape((*step.recipe.inputs[i].shape, 1)) if form else a
     others = [a for i, a in enumerate(kept) if i not in step.packed]
     if any(a is not None and a.size > 1 for a in others):
         same = (a is b or b is None or np.array_equal(a, b, equal_nan=True) for a, b in zip(result, kept, strict=True))
@@ -296,17 +381,19 @@ def unpacked(step: Step, kept: Sequence[Any]) -> list[Any]:
     return result
 
 
-def called_by_script(edge: Edge, g: Any) -> Any:
-    """Return the gradients of an edge's inputs, in PyTorch's order, for a gradient that a script passes."""
-    call, g = Call([], freed=False, create=Mode.grad), g if Mode.grad else Make.tensor(g._a)
-    if not isinstance(edge, Step):
-        return call.accumulate(edge, g) or ()  # type: ignore[arg-type,func-returns-value]
-    hooks, edge._posts = edge._posts, None
+def called_by_script(fn: GradFn, *grads: Any) -> Any:
+    """Return the gradients of a step's inputs, in PyTorch's order, for gradients that a script passes."""
+    call = Call([], freed=False, create=Mode.grad)
+    given = [g if Mode.grad else Make.tensor(g._a) for g in grads]
+    if not isinstance(fn, Step):
+        return call.accumulate(fn, *given) or ()  # type: ignore[arg-type,func-returns-value]
+    hooks, fn._posts = fn._posts, None
     try:
-        grad_inputs = call.pulled(edge, g)
+        grad_inputs = call.pulled(fn, given)
     finally:
-        edge._posts = hooks
-    shown = tuple(grad_inputs[i] if i < len(grad_inputs) else None for i in edge.order())
+        fn._posts = hooks
+    forms = inputs_of(fn.called) or [(i, "") for i in fn.order()]
+    shown = tuple(in_form(form, grad_inputs[i]) if i < len(grad_inputs) else None for i, form in forms)
     return shown[0] if len(shown) == 1 else shown
 
 
@@ -321,9 +408,23 @@ def _check_returned(hook: Any, before: Any, result: Any) -> None:
     raise_if(result.shape != before.shape, "size of a hook's value", name)
 
 
+def _arising(step: Step, grads: Sequence[Any], grad_inputs: Sequence[Any]) -> Iterator[Pulled]:
+    """Yield a step whose slopes are not finite: so are its gradients, also where those of its results were finite."""
+    if all(map(_finite, grads)):
+        yield Pulled(step, grads, grad_inputs)
+    elif not step.is_custom and not step.packed:
+        arrays = _arrays(step, grads)
+        some = [Make.tensor(np.where(np.isfinite(a), a, 1).astype(a.dtype)) for a in arrays]
+        slopes = vjp(step, some, False)
+        bad = [~np.isfinite(p._a) for p in slopes if p is not None]
+        if step.arose:  # the slopes at values that are not finite follow from these
+            known = np.isfinite(arrays[0])
+            bad = [b & known for b in bad if b.shape == known.shape]
+        if any(b.any() for b in bad):
+            yield Pulled(step, some, slopes)
+
+
 def _finite(g: Any) -> bool:
-    if isinstance(g, dict):
-        return all(map(_finite, g.values()))
     return g is None or finite(g._a)
 
 
@@ -331,33 +432,38 @@ def check_kept(step: Step, checks: Any) -> None:
     """Raise PyTorch's error if a step is freed, or a tensor that it keeps was changed in place."""
     if step.freed is not None:
         raise torch_error("freed graph", about=(step,))
-    for memory, version, array, tensor, _ in checks:
+    for memory, version, array, tensor, position in checks:
         if memory.version != version:
             source, sizes = step if tensor is None else tensor._step, array.shape[:-1]
-            known = f", which is output 0 of {root_name(source.name())}," if source else ""
+            form = "" if step.is_custom or tensor is None else saved_as(step.called, position)
+            sizes = sizes[::-1] if form == "T" else (math.prod(sizes[:-1]), sizes[-1]) if form else sizes
+            number = position - len(step.edges) if tensor is None else tensor.output_nr
+            known = f", which is output {number} of {root_name(source.name())}," if source else ""
             if len(sizes) == 1 and step.name() == "SqueezeBackward4":  # a row, of which PyTorch makes a matrix
-                sizes, known = (1, *sizes), ", which is output 0 of AsStrided," if source else ""
+                sizes, form = (1, *sizes), "View"
+            if form:
+                known = ", which is output 0 of AsStrided," * (tensor is not None and tensor.requires_grad)
             kind, size = OF_NUMPY[array.dtype].tensor, ", ".join(map(str, sizes))
             hint = message("changed while anomalies are detected" if Mode.anomaly else "how to detect anomalies")
             versions = memory.version, version
             raise torch_error("changed in place", kind, size, known, *versions, hint, about=(step, memory, version))
 
 
-def _leading_to(edges: dict[Edge, int], targets: dict[Edge, Any]) -> set[Edge]:
+def _leading_to(counts: dict[GradFn, int], targets: dict[Edge, Any]) -> set[GradFn]:
     """Return the steps on the way to wanted edges."""
-    result: set[Edge] = set()
-    for edge in sorted(edges, key=lambda e: e.seq):
-        if any(e in targets or e in result for e in edge.edges):
-            result.add(edge)
+    result: set[GradFn] = set()
+    for fn in sorted(counts, key=lambda fn: fn.seq):
+        if any(e is not None and (e in targets or e[0] in result) for e in fn.edges):
+            result.add(fn)
     return result
 
 
-def _detected(step: Step) -> None:
+def _detected(step: Step, function: str) -> None:
     """Warn, as anomaly detection does, with the line of the operation."""
     line = step.line
     if not line.traced:
-        warn("error detected, untraced", step.name())
+        warn("error detected, untraced", function)
         return
     code = linecache.getline(line.file, line).strip()
     name = line.code.co_name if line.code else ""
-    warn("error detected", step.name(), f'\n  File "{line.file}", line {line}, in {name}\n    {code}' if name else "")
+    warn("error detected", function, f'\n  File "{line.file}", line {line}, in {name}\n    {code}' if name else "")

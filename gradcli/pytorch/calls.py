@@ -4,26 +4,25 @@ from __future__ import annotations
 
 import inspect
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from decimal import Decimal
 from functools import cache, partial
 from typing import Any
 
 import numpy as np
 
+from gradcli.errors import InputError
 from gradcli.graph import construct
 from gradcli.graph.construct import call
 from gradcli.graph.dtypes import KEEPING_INTEGERS, DType
-from gradcli.graph.node import Node, cast, compare, const, elementwise
+from gradcli.graph.node import Node, cast, compare, elementwise
 from gradcli.graph.operations import OPERATIONS
 from gradcli.pytorch import dtypes
 from gradcli.pytorch.dtypes import default_dtype, result_dtype
-from gradcli.pytorch.functions import fact, grad_name
-from gradcli.pytorch.limits import check_limits, limits
-from gradcli.pytorch.messages import builtin_name, facts_of, raise_if, torch_error, warn_once
+from gradcli.pytorch.functions import fact, find, grad_name, schema_of
+from gradcli.pytorch.messages import builtin_name, raise_if, torch_error
 from gradcli.pytorch.operations.definitions import ELEMENTWISE
 from gradcli.pytorch.record import apply
-from gradcli.pytorch.signatures import REQUIRED, find, signature
 from gradcli.pytorch.tensor import Array, Number, Tensor, axis_of, different_axes
 from gradcli.vocabulary import FUNCTIONS
 
@@ -44,7 +43,9 @@ def number(value: Any, dtype: dtypes.dtype, op: str = "add") -> Array:
     if value is None or isinstance(value, np.ndarray | list | tuple | str):
         raise torch_error("no tensor", op, "other", 1, builtin_name(value))
     if -256 < value < _LARGEST and (value >= 0 or dtype.numpy != np.uint8):
-        return np.array([value], dtype.numpy)
+        result = np.empty(1, dtype.numpy)  # in half the time of np.array
+        result[0] = value
+        return result
     with np.errstate(all="ignore"):
         return np.array([value]).astype(dtype.numpy)
 
@@ -53,7 +54,7 @@ _LARGEST = 256  # any larger number may be one that a dtype does not hold, and i
 _HOLDERS = {"uint8": "uint8_t", "int32": "int", "int64": "int64_t", "float32": "float"}
 
 
-def held(value: Any, dtype: dtypes.dtype) -> Array:
+def checked_number(value: Any, dtype: dtypes.dtype) -> Array:
     """Return a Python number that is to be written into a tensor.
 
     Errors: `RuntimeError` for one that the dtype does not hold.
@@ -73,21 +74,21 @@ def operands(dtype: dtypes.dtype, *values: Any, op: str = "add") -> list[Any]:
     return [x if isinstance(x, Tensor) else number(x, dtype, op) for x in values]
 
 
-def typed(build: Callable[..., Node], dtype: DType) -> Callable[..., Node]:
+def in_dtype(build: Callable[..., Node], dtype: DType) -> Callable[..., Node]:
     """Return a constructor whose arguments are cast first, and whose result is of their type, or a condition."""
 
-    def build_typed(*nodes: Node) -> Node:
+    def build_in_dtype(*nodes: Node) -> Node:
         result = build(*(cast(n, dtype) for n in nodes))
         return result if result.dtype == "bool" else cast(result, dtype)
 
-    return build_typed
+    return build_in_dtype
 
 
 @cache
 def _elementwise(op: str, dtype: DType) -> Callable[..., Node]:
     check_numbers(op, dtypes.OF_NUMPY[np.dtype(dtype)])
     build = compare if op in _CONDITIONS else elementwise
-    return typed(lambda *nodes: build(op, *nodes), dtype)
+    return in_dtype(lambda *nodes: build(op, *nodes), dtype)
 
 
 def check_numbers(op: str, dtype: dtypes.dtype) -> None:
@@ -95,6 +96,7 @@ def check_numbers(op: str, dtype: dtypes.dtype) -> None:
     kernel = None if dtype.is_floating_point else fact("no_integers", op)
     if dtype.name == "bool":
         kernel = kernel or fact("no_booleans", op)
+        raise_if(kernel in ("relu", "hardtanh"), f"{kernel} of booleans")
     raise_if(kernel, "no kernel", kernel, dtype.word)
 
 
@@ -103,13 +105,21 @@ def is_boolean(x: Any) -> bool:
     return isinstance(x, Tensor) and x._a.dtype == bool
 
 
-def _computed_in(values: Sequence[Any], keeps_integers: bool) -> dtypes.dtype:
+_INTEGER = np.dtype(int)  # of numbers alone
+_REAL = (float, int)  # types of numbers that promote no floating-point tensor
+
+
+def _computing_dtype(values: Sequence[Any], keeps_integers: bool) -> dtypes.dtype:
     """Return the dtype in which PyTorch computes an operation on the elements of tensors, and on numbers."""
-    first = next((x._a.dtype for x in values if isinstance(x, Tensor)), np.dtype(int))
-    dtype = dtypes.OF_NUMPY[first]
-    if len(values) > 1 and not all(isinstance(x, Tensor) and x._a.dtype == first for x in values):
-        dtype = result_dtype(values)
-    return dtype if dtype.is_floating_point or keeps_integers else default_dtype()
+    first = next((x._a.dtype for x in values if isinstance(x, Tensor)), _INTEGER)
+    dtype, is_real = dtypes.OF_NUMPY[first], first.kind == "f"
+    for x in values:
+        is_alike = x._a.dtype == first if isinstance(x, Tensor) else is_real and type(x) in _REAL
+        if not is_alike:
+            dtype = result_dtype(values)
+            is_real = dtype.is_floating_point
+            break
+    return dtype if is_real or keeps_integers else default_dtype()
 
 
 def pointwise(op: str, *values: Any, name: str | None = None, recorded: str = "") -> Tensor:
@@ -117,20 +127,21 @@ def pointwise(op: str, *values: Any, name: str | None = None, recorded: str = ""
 
     It may be `recorded` under another name.
     """
-    dtype = _computed_in(values, op in _OF_INTEGERS)
+    dtype = _computing_dtype(values, op in _OF_INTEGERS)
     return apply(recorded or op, _elementwise(op, dtype.name), operands(dtype, *values, op=op), dtype.name, name)
 
 
-def moved(op: str, x: Tensor, shape: Sequence[int], setting: Any, name: str) -> Tensor:
+def apply_move(op: str, x: Tensor, shape: Sequence[int], setting: Any, name: str) -> Tensor:
     """Return a tensor's elements in another shape, which is always a step, also for the same shape."""
     sizes = tuple(shape)
     return apply(op, lambda n: Node(op, (n,), sizes, (setting,)), (x,), setting, name)
 
 
-def called(x: Any, name: str) -> Any:
-    """Return the result of a composition, with PyTorch's name for its step."""
+def set_grad_fn_name(x: Any, name: str) -> Any:
+    """Return the result of a composition, or several of them, after giving their steps PyTorch's name."""
     if isinstance(x, tuple):
-        return type(x)(*(called(p, name) for p in x)) if hasattr(x, "_fields") else tuple(called(p, name) for p in x)
+        parts = [set_grad_fn_name(part, name) for part in x]
+        return type(x)(*parts) if hasattr(x, "_fields") else tuple(parts)
     if isinstance(x, Tensor) and x._fn is not None:
         x._fn.called = name
     return x
@@ -145,34 +156,23 @@ def of_scalar(build: Callable[..., Node]) -> Callable[..., Node]:
     return build_vector
 
 
-def in_order(name: str, args: Sequence[Any], kwargs: dict[str, Any]) -> tuple[Sequence[Any], dict[str, Any]]:
-    """Return the arguments behind the first operand in today's order; older calls begin with a factor."""
-    signature = find(name.removesuffix("_"))
-    if (
-        signature is None
-        or "front" not in signature.facts
-        or len(args) != len(signature.ordered)
-        or not isinstance(args[0], Number)
-    ):
-        return args, kwargs
-    factor = signature.facts["front"]
-    warn_once("factor in front", name, factor, ", ".join(f"Tensor {a.name}" for a in signature.ordered[1:]))
-    return args[1:], {**kwargs, factor: args[0]}
-
-
 # Functions of the vocabulary
 
 
-def named(name: str, *args: Any, **kwargs: Any) -> Tensor:
+def call_function(name: str, *args: Any, **kwargs: Any) -> Any:
     """Return the result of a definition, or of a function of the vocabulary, by its name."""
     row = vocabulary_row(name)
     assert row is not None, name
-    return row.call(args, kwargs)
+    values = (*args, *kwargs.values())
+    key = len(args), *kwargs, *map(type, values)
+    if (run := row.runners.get(key)) is None:
+        run = row.runners[key] = row.runner((*list(row.arguments)[: len(args)], *kwargs))
+    return run(*values)
 
 
 @cache
 def vocabulary_row(name: str) -> VocabularyRow | None:
-    """Return a definition or a function of the vocabulary as PyTorch calls it, if it has a signature."""
+    """Return a definition or a function of the vocabulary as PyTorch calls it, if it has a schema."""
     build = ELEMENTWISE.get(name) or FUNCTIONS.get(name)
     return None if build is None or find(name) is None else VocabularyRow(name, build)
 
@@ -182,106 +182,108 @@ _OF_INTEGERS = KEEPING_INTEGERS | _CONDITIONS
 
 
 class VocabularyRow:
-    """A function of the vocabulary, or a definition, with the signature that PyTorch's has.
+    """A function of the vocabulary, or a definition, with the arguments that PyTorch's has.
 
-    Their parameters are in the same order; a definition takes nodes alone.
+    Their parameters have the same names, or are in the same order; a definition takes nodes alone.
     """
 
     def __init__(self, name: str, build: Callable[..., Node]) -> None:
-        self.name, self.build, self.signature = name, build, signature(name)
+        schema = schema_of(name)
+        self.name, self.build, self.arguments, facts = name, build, schema.arguments, schema.facts
         parameters = list(inspect.signature(build).parameters.values())
-        known = self.signature.known.values()
-        self._parameters = {a.name: (p.name, a.kind) for a, p in zip(known, parameters, strict=False)}
-        self._apart = frozenset(a.name for a in known if a.kind == "float")  # which do not count in promotion
-        self._required = {a.name for a in self.signature.ordered if a.default is REQUIRED}
-        self._most = math.inf if self.signature.rest else len(self.signature.ordered)
+        self._parameters = _by_arguments(self.arguments, [p.name for p in parameters])
         self._positional = [p.name for p in parameters if p.kind is p.POSITIONAL_OR_KEYWORD]
         self._rest = next((p.name for p in parameters if p.kind is p.VAR_POSITIONAL), "")
-        self._is_unary = sum(a.default is REQUIRED for a in known) - bool(self.signature.rest) == 1
-        facts = self.signature.facts
         row = OPERATIONS.get(build.args[0] if isinstance(build, partial) else name)
         self._is_elementwise = name in ELEMENTWISE or (row is not None and row.broadcasts)
         self._keeps_integers = name in _OF_INTEGERS or "integers" in facts
-        self._is_along_axis, self._of_vectors = "dtype" in self.signature.known, "vector" in facts
+        self._is_along_axis, self._of_vectors = "dtype" in self.arguments, "vector" in facts
+        self._integers = {a.name for overload in schema.overloads for a in overload.arguments if a.type == "int"}
+        self._needs_numbers = "no_integers" in facts
+        self.runners: dict[Any, Callable[..., Tensor]] = {}  # by the names and types of arguments
         self._steps, self._digit = facts.get("steps", ""), facts.get("with_settings", "")
-        self._has_front, self._is_limited = "front" in facts, name in limits()
 
-    def call(self, args: Sequence[Any], kwargs: dict[str, Any], skipped: int = 0) -> Tensor:
-        """Return the result of a call; positions in errors do not count the tensor of a method, which is `skipped`.
+    def runner(self, names: Sequence[str]) -> Callable[..., Tensor]:
+        """Return the function that computes calls with arguments of these names, all of the same types.
 
         Errors: `RuntimeError` with the vocabulary's own message where the arguments do not fit; `NotImplementedError`
         for a dtype in which PyTorch does not compute it.
         """
-        try:
-            return self._called(args, kwargs, skipped)
-        except (KeyError, RuntimeError, TypeError, ValueError) as error:
-            if facts_of(error) is None or isinstance(error, TypeError):
-                self.signature.check_call(self.name, args, kwargs, skipped)
-            raise
-
-    def _called(self, args: Sequence[Any], kwargs: dict[str, Any], skipped: int) -> Tensor:
-        if self._has_front:
-            more, kwargs = in_order(self.name, args[1:], kwargs)
-            args = (*args[:1], *more)
         if self._is_along_axis:
-            return self._along_axis(args, kwargs, skipped)
-        operands, numbers, settings, make = self._read(args, kwargs, skipped)
-        is_number = not operands[0].dim()
-        self._check_dtypes(operands)
-        if self._of_vectors and is_number:
-            make = of_scalar(make)
-        if self._is_elementwise:
-            make = typed(make, _computed_in(numbers, self._keeps_integers).name)
-        return apply(self.name, make, operands, settings, self._step(args, len(operands), settings))
+            return lambda *values: self._along_axis(dict(zip(names, values, strict=True)))
+        plan: tuple[Any, ...] | None = None  # of tensors and numbers alone: where they stand among the values
 
-    def _along_axis(self, args: Sequence[Any], kwargs: dict[str, Any], skipped: int) -> Tensor:
+        def run(*values: Any) -> Tensor:
+            nonlocal plan
+            if plan is not None:
+                places, settings, make, step = plan
+                operands, promoting, varying = ([values[i] for i in at] for at in places)
+            else:
+                operands, promoting, varying, settings, make = self._read(dict(zip(names, values, strict=True)))
+                step = self._step(values, len(operands), settings)
+                if len(operands) + len(varying) == len(values) == len({*map(id, values)}):
+                    indices = {id(v): i for i, v in enumerate(values)}
+                    places = [[indices[id(v)] for v in part] for part in (operands, promoting, varying)]
+                    plan = places, settings, make, step
+            self._check_dtypes(operands)
+            if self._of_vectors and not operands[0].dim():
+                make = of_scalar(make)
+            if self._is_elementwise:
+                dtype = _computing_dtype(promoting, self._keeps_integers)
+                make = in_dtype(make, dtype.name)
+                numbers = [number(v, dtype, self.name) for v in varying]
+            else:
+                numbers = [number(v, result_dtype((operands[0], v)), self.name) for v in varying]
+            try:
+                return apply(self.name, make, operands, settings, step, numbers)
+            except InputError as error:
+                if error.key == "no slope":
+                    raise torch_error("no derivative of its name", self.name, self.name) from None
+                raise
+
+        return run
+
+    def _along_axis(self, values: dict[str, Any]) -> Tensor:
         """Return the result of a function along one axis, in a dtype that may be an argument."""
-        if "dtype" in kwargs:
-            dtype, others = kwargs["dtype"], {k: v for k, v in kwargs.items() if k != "dtype"}
-            return self._along_axis((args[0].to(dtype), *args[1:]), others, skipped).to(dtype)
-        operands, _, settings, make = self._read(args, kwargs, skipped)
+        dtype = values.pop("dtype", None)
+        if dtype is not None:
+            return self._along_axis({**values, "input": values["input"].to(dtype)}).to(dtype)
+        operands, _, _, settings, make = self._read(values)
         x = operands[0]
-        if not x.numel() and (x.is_floating_point() or "no_integers" in self.signature.facts):
+        if not x.numel() and (x.is_floating_point() or self._needs_numbers):
             return apply(self.name, partial(call, "identity"), operands, settings)
         self._check_dtypes(operands)
         return apply(self.name, make if x.dim() else of_scalar(make), operands, settings)
 
-    def _read(
-        self, args: Sequence[Any], kwargs: dict[str, Any], skipped: int
-    ) -> tuple[list[Any], Sequence[Any], Any, Callable[..., Node]]:
-        """Return the operands of a call, with the numbers that count in promotion, the settings, and a constructor."""
-        if self._is_unary and len(args) == 1 and not kwargs and isinstance(args[0], Tensor):
-            if self._is_limited:
-                check_limits(self.name, {self.signature.ordered[0].name: args[0]})
-            return [args[0]], args, (), self.build
-        values = self.signature.bound(self.name, args, kwargs)
-        check_limits(self.name, values)
-        self.signature.check_tensors(self.name, args, skipped=skipped)
+    def _read(self, values: dict[str, Any]) -> tuple[list[Any], list[Any], list[Any], Any, Callable[..., Node]]:
+        """Return the operands of a call, what counts in promotion, its numbers, the settings, and a constructor."""
+        x = next(iter(values.values()))
+        if len(values) == 1 and isinstance(x, Tensor):
+            return [x], [x], [], (), self.build
         operands: list[Any] = []
-        rank = args[0].dim() if args and isinstance(args[0], Tensor) else 0
-        settings = Arguments(self._setting(k, v, rank, operands) for k, v in values.items())
-        if args and not operands:
-            raise torch_error("no tensor", self.name, "input", 1, builtin_name(args[0]))
-        if not self._required <= values.keys() or len(args) > self._most:
-            self.signature.check_call(self.name, args, kwargs, skipped)
-        numbers = [v for k, v in values.items() if k not in self._apart and isinstance(v, _NUMBERS)]
+        varying: list[Any] = []
+        rank = x.dim() if isinstance(x, Tensor) else 0
+        settings = Arguments(self._setting(k, v, rank, operands, varying) for k, v in values.items())
+        promoting = [v for k, v in values.items() if self.arguments[k].type != "float" and isinstance(v, _NUMBERS)]
 
         def make(*nodes: Node) -> Node:
-            arguments = {k: _decoded(e, nodes) for k, e in settings}
+            arguments = {k: _decode(e, nodes[: len(operands)], nodes[len(operands) :]) for k, e in settings}
             rest = arguments.pop(self._rest, ())
             return self.build(*(arguments.pop(p) for p in self._positional if rest), *rest, **arguments)
 
-        return operands, numbers, settings, make
+        return operands, promoting, varying, settings, make
 
     def _check_dtypes(self, operands: Sequence[Tensor]) -> None:
         """Raise PyTorch's error for dtypes in which it does not compute the function."""
-        if not operands[0].is_floating_point():
+        if operands[0]._a.dtype.kind != "f":
             check_numbers(self.name, result_dtype(operands))
 
-    def _setting(self, name: str, value: Any, rank: int, operands: list[Any]) -> tuple[str, Any]:
+    def _setting(self, name: str, value: Any, rank: int, operands: list[Any], numbers: list[Any]) -> tuple[str, Any]:
         """Return an argument of the vocabulary's function, by its name there."""
-        parameter, kind = self._parameters[name]
-        return parameter, _encoded(_axes(value, rank) if kind == "axis" else value, kind, operands)
+        parameter = self._parameters[name]
+        value = _axes(value, rank) if parameter in ("axis", "axes") else value
+        kind = "int" if isinstance(value, int) and name in self._integers else self.arguments[name].type
+        return parameter, _encode(value, kind, operands, numbers)
 
     def _step(self, args: Sequence[Any], tensors: int, settings: Any) -> str:
         """Return PyTorch's name of the step, whose digit may depend on the number of tensors and on the settings."""
@@ -292,38 +294,45 @@ class VocabularyRow:
         return f"{name.rpartition('Backward')[0]}Backward{1 if is_left else self._steps[tensors - 1]}"
 
 
+def _by_arguments(arguments: Iterable[str], parameters: Sequence[str]) -> dict[str, str]:
+    """Return the vocabulary's name of each argument of PyTorch's: its own, or else that at its position."""
+    left = iter([p for p in parameters if p not in arguments])
+    return {a: a if a in parameters else next(left, "") for a in arguments}
+
+
 def _axes(value: Any, rank: int) -> Any:
     if isinstance(value, int) and not isinstance(value, bool):
         return axis_of(value, rank)
     return different_axes(value, rank) if isinstance(value, tuple | list) else value
 
 
-def _encoded(value: Any, kind: str, operands: list[Any]) -> Any:
-    """Return an argument in a form that can be a key: tensors are numbered, numbers are exact."""
+def _encode(value: Any, kind: str, operands: list[Any], numbers: list[Any]) -> Any:
+    """Return an argument in a form that can be a key: tensors, and numbers that may vary, by their positions."""
     if isinstance(value, Tensor):
         if kind not in _NODES:
-            return _encoded(value.tolist(), kind, operands)
+            return _encode(value.tolist(), kind, operands, numbers)
         operands.append(value)
         return ("operand", len(operands) - 1)
     if isinstance(value, list | tuple):
-        return ("list", tuple(_encoded(v, kind, operands) for v in value))
+        return ("list", tuple(_encode(v, kind, operands, numbers) for v in value))
     if kind in _NODES and isinstance(value, Number):
-        return ("number", type(value).__name__, repr(value), value)
+        numbers.append(value)
+        return ("number", len(numbers) - 1)
     return ("setting", value)
 
 
 _NUMBERS = (Tensor, *Number)
-_NODES = frozenset(("Tensor", "Tensor?", "Scalar", "float"))  # what is an operand, or a constant
+_NODES = frozenset(("Tensor", "Scalar", "float"))  # what is an operand, or a number
 
 
-def _decoded(encoded: Any, nodes: Sequence[Node]) -> Any:
+def _decode(encoded: Any, operands: Sequence[Node], numbers: Sequence[Node]) -> Any:
     match encoded[0]:
         case "operand":
-            return nodes[encoded[1]]
+            return operands[encoded[1]]
         case "list":
-            return tuple(_decoded(e, nodes) for e in encoded[1])
+            return tuple(_decode(e, operands, numbers) for e in encoded[1])
         case "number":
-            return const(exact(encoded[3]))
+            return numbers[encoded[1]]
     return encoded[1]
 
 

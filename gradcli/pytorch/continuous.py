@@ -10,7 +10,7 @@ import numpy as np
 from gradcli.pytorch import linalg
 from gradcli.pytorch.distribution import NONE, POSITIVE, REAL, REAL_VECTOR, Constraint, Distribution, broadcast, derived
 from gradcli.pytorch.messages import raise_if
-from gradcli.pytorch.modes import no_grad
+from gradcli.pytorch.modes import unrecorded
 from gradcli.pytorch.names import TORCH
 
 __all__ = ["Exponential", "Laplace", "MultivariateNormal", "Uniform"]
@@ -29,7 +29,7 @@ class _Continuous(Distribution):
 
     has_rsample = True
 
-    @no_grad()
+    @unrecorded(".sample()")
     def sample(self, sample_shape: Any = NONE) -> Any:
         return self.rsample(sample_shape)
 

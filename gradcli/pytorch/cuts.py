@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import weakref
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -12,9 +13,12 @@ import numpy as np
 
 from gradcli.pytorch.modes import Mode
 from gradcli.pytorch.record import Leaf, Line, Recorder, dependencies, edge_of, script_line
-from gradcli.wrapping import in_words
+from gradcli.text.wrapping import in_words
 
 Tensor = Any  # the class is defined above
+_OWN = tuple(
+    f"gradcli.pytorch.{name}" for name in ("calls", "cuts", "dispatch", "names", "operations", "record", "tensor")
+)
 _TIMES = 8  # that the leaves behind a line are looked up
 
 
@@ -29,6 +33,7 @@ class Kind(Enum):
     DISCRETE = "{} has no gradient"
     INDICES = "the indices of {} have no gradient"
     UNRECORDED = "{} records nothing"
+    FORWARD = "what {} computes is a constant for backward"
 
 
 @dataclass(frozen=True)
@@ -43,7 +48,9 @@ class How:
     arguments: str = ""
 
     def __str__(self) -> str:
-        return self.kind.value.format("a conversion to integers" if self.is_cast else self.call)
+        is_compared = self.kind is Kind.DISCRETE and self.code in ("gt", "lt", "ge", "le", "eq", "ne")
+        code = "a comparison" if is_compared else self.call
+        return self.kind.value.format("a conversion to integers" if self.is_cast else code)
 
     @property
     def call(self) -> str:
@@ -56,7 +63,7 @@ class How:
         return self.kind is Kind.DISCRETE and self.code == "cast"
 
 
-@dataclass
+@dataclass(eq=False)
 class Cut:
     """A line that detaches the numbers of tensors, how it does, and the leaves that they depend on."""
 
@@ -80,22 +87,46 @@ class Cut:
         return result is not None and result() is x
 
 
-CUTS: dict[tuple[str, int], Cut] = {}  # by the file and the line
+CUTS: dict[tuple[str, int], Cut] = {}  # by the file and the line: those that the script wrote there
+INNER: dict[tuple[str, int, str], Cut] = {}  # those within a function of PyTorch's, by its name, too
 
 
 def cut(x: Tensor, kind: Kind, code: str, arguments: str = "") -> Cut | None:
-    """Record that the line that is running cuts a tensor off; return None for a tensor without a graph."""
+    """Record that the line that is running cuts a tensor off; return None for a tensor without a graph.
+
+    A function of PyTorch's that does so within is named in place of `code`, and the line is not blamed for it.
+    """
     before = x._detached
     if not Recorder.explains or (before is None and not x.requires_grad):
         return None
-    line, how = script_line(), How(kind, code, arguments)
-    result = CUTS.setdefault((line.file, int(line)), Cut(line, [how]))
+    line, within = script_line(), _within() if kind not in (Kind.UNRECORDED, Kind.FORWARD) else ""
+    how = How(kind, code, arguments) if not within else How(kind, f".{within}()" if code.startswith(".") else within)
+    if within:
+        result = INNER.setdefault((line.file, int(line), within), Cut(line, [how]))
+    else:
+        result = CUTS.setdefault((line.file, int(line)), Cut(line, [how]))
     if how not in result.hows:
         result.hows.append(how)
     if result.times < _TIMES:
         result.times += 1
         result.leaves |= before.leaves if before is not None else _leaves(x)
     return result
+
+
+def _within() -> str:
+    """Return the function of PyTorch's, called by the script, within which another one runs; "" where none does."""
+    frame: Any = sys._getframe(2)
+    names: list[str] = []
+    is_inner = False
+    while frame is not None and (module := frame.f_globals.get("__name__", "")).startswith("gradcli."):
+        name = frame.f_code.co_name
+        if module == "gradcli.pytorch.dispatch" and name == "call":
+            names.append(frame.f_locals["self"].public_name)
+        elif not module.startswith(_OWN) and not name.startswith("<"):
+            is_inner = True
+            names.append(name)
+        frame = frame.f_back
+    return names[-1] if is_inner or len(names) > 1 else ""
 
 
 def cut_all(data: Any, kind: Kind, code: str, arguments: str = "") -> Cut | None:
@@ -114,7 +145,13 @@ def note_lost(out: Tensor, operands: Sequence[Any], op: str, kind: Kind = Kind.D
         if x._detached is not None:
             out._detached = x._detached
         elif x.requires_grad:
-            out._detached = cut(x, kind, op) if Mode.grad else cut(x, Kind.UNRECORDED, "no_grad()")
+            out._detached = cut(x, kind, op) if Mode.grad else _unrecorded(x)
+
+
+def _unrecorded(x: Tensor) -> Cut | None:
+    """Record that the line that is running computes something of a tensor where nothing is recorded."""
+    kind = Kind.FORWARD if Mode.off.startswith("the forward") else Kind.UNRECORDED
+    return cut(x, kind, Mode.off) if Mode.off else None
 
 
 Recorder.lost = note_lost
@@ -123,9 +160,9 @@ Recorder.lost = note_lost
 def _leaves(x: Tensor) -> dict[int, weakref.ref[Tensor]]:
     """Return the leaves that a tensor depends on, and the intermediates that retain their gradients."""
     try:
-        edges = dependencies([edge_of(x)])
+        edges = dependencies([edge_of(x)[0]])
     except RuntimeError:  # a view that a change in place has left behind
         return {}
-    retained = (e.retained() for e in edges if e.retained is not None)
+    retained = (kept() for e in edges for kept in e.retained.values())
     result = [*(e.variable for e in edges if isinstance(e, Leaf)), *(y for y in retained if y is not None)]
     return {id(y): weakref.ref(y) for y in result}

@@ -38,7 +38,7 @@ def broadcast(*values: Any) -> tuple[Any, ...]:
     wrong = not all(isinstance(v, Tensor | int | float) for v in values)
     raise_if(wrong, "parameter of a distribution")
     dtype = next((v.dtype for v in values if isinstance(v, Tensor)), default_dtype())
-    return broadcast_tensors(*(v if isinstance(v, Tensor) else tensor(v, dtype=dtype) for v in values))
+    return broadcast_tensors([v if isinstance(v, Tensor) else tensor(v, dtype=dtype) for v in values])
 
 
 class derived(cached_property):  # type: ignore[type-arg]

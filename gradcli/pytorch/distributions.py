@@ -10,10 +10,9 @@ import numpy as np
 from gradcli.pytorch.distribution import NONE, POSITIVE, REAL, REAL_VECTOR, Constraint, Distribution, broadcast, derived
 from gradcli.pytorch.dtypes import Size
 from gradcli.pytorch.messages import missing_if, raise_if, torch_error
-from gradcli.pytorch.modes import no_grad
+from gradcli.pytorch.modes import unrecorded
 from gradcli.pytorch.names import TORCH
 from gradcli.pytorch.nn import functional as F
-from gradcli.pytorch.nn.losses import binary_cross_entropy_with_logits
 from gradcli.pytorch.operations.joining import broadcast_tensors
 
 __all__ = ["Bernoulli", "Categorical", "Distribution", "Normal", "kl_divergence"]
@@ -43,7 +42,7 @@ class Normal(Distribution):
     stddev = property(lambda self: self.scale)
     variance = property(lambda self: self.scale.pow(2))
 
-    @no_grad()
+    @unrecorded(".sample()")
     def sample(self, sample_shape: Any = NONE) -> Any:
         shape = self._shape(sample_shape)
         return TORCH["normal"](self.loc.expand(shape), self.scale.expand(shape))
@@ -114,17 +113,17 @@ class Bernoulli(_OfProbabilities):
     def mode(self) -> Any:
         return (self.probs >= 0.5).to(self.probs.dtype).masked_fill(self.probs == 0.5, math.nan)
 
-    @no_grad()
+    @unrecorded(".sample()")
     def sample(self, sample_shape: Any = NONE) -> Any:
         return self.probs.expand(self._shape(sample_shape)).bernoulli()
 
     def log_prob(self, value: Any) -> Any:
         self._check(value)
         logits, value = broadcast(self.logits, value)
-        return -binary_cross_entropy_with_logits(logits, value, reduction="none")
+        return -F.binary_cross_entropy_with_logits(logits, value, reduction="none")
 
     def entropy(self) -> Any:
-        return binary_cross_entropy_with_logits(self.logits, self.probs, reduction="none")
+        return F.binary_cross_entropy_with_logits(self.logits, self.probs, reduction="none")
 
     def enumerate_support(self, expand: bool = True) -> Any:
         return self._values(self._param.dtype, 2, expand)
@@ -158,7 +157,7 @@ class Categorical(_OfProbabilities):
 
     def log_prob(self, value: Any) -> Any:
         self._check(value)
-        index, logits = broadcast_tensors(value.long().unsqueeze(-1), self.logits)
+        index, logits = broadcast_tensors((value.long().unsqueeze(-1), self.logits))
         return logits.gather(-1, index[..., :1]).squeeze(-1)
 
     def entropy(self) -> Any:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from functools import cache
+from collections.abc import Callable, Iterable, Sequence
+from functools import cache, partial
+from operator import index
 from typing import Any
 
 import numpy as np
@@ -80,12 +81,18 @@ def of_number(value: object) -> dtype:
 KINDS = {d.name: {"b": 0, "u": 1, "i": 1, "f": 2}[d.numpy.kind] for d in ALL}
 
 
+_NO_ARRAY = np.empty(0, object)
+
+
 def result_dtype(operands: Sequence[Any]) -> dtype:
     """Return the dtype of a result: of another kind than the tensors', a scalar tensor or a number counts too."""
-    return _result(tuple(map(_weighed, operands)))
+    first = getattr(operands[0], "_a", None)
+    if first is not None and all(getattr(x, "_a", _NO_ARRAY).dtype is first.dtype for x in operands):
+        return OF_NUMPY[first.dtype]
+    return _result(tuple(map(_promotion_rank, operands)))
 
 
-def _weighed(x: Any) -> tuple[int, dtype]:
+def _promotion_rank(x: Any) -> tuple[int, dtype]:
     """Return whether an operand is an array, a scalar tensor or a number, and its dtype."""
     a = getattr(x, "_a", None)
     return (2, of_number(x)) if a is None else (int(a.ndim == 1), OF_NUMPY[a.dtype])
@@ -135,11 +142,22 @@ class finfo(iinfo):
 iinfo.__module__ = finfo.__module__ = "torch"
 
 
-strided = type("layout", (), {"__module__": "torch", "__repr__": lambda self: "torch.strided"})()
+def _constant(kind: str, name: str) -> Any:
+    return type(kind, (), {"__module__": "torch", "__repr__": lambda _: f"torch.{name}"})()
+
+
+strided = _constant("layout", "strided")
+contiguous_format, preserve_format = (_constant("memory_format", f"{n}_format") for n in ("contiguous", "preserve"))
 
 
 class Size(tuple[int, ...]):
     """A tensor's shape, a tuple that says so."""
+
+    def __new__(cls, sizes: Any = ()) -> Size:
+        numbers = tuple(sizes)
+        for i, n in enumerate(numbers):
+            raise_if(not hasattr(n, "__index__"), "item of a Size", i, type(n).__name__)
+        return sized(map(index, numbers))
 
     def __repr__(self) -> str:
         return f"torch.Size([{', '.join(map(str, self))}])"
@@ -149,14 +167,24 @@ class Size(tuple[int, ...]):
         return math.prod(self)
 
     def __add__(self, other: Any) -> Size:
-        return Size(tuple(self) + tuple(other))
+        raise_if(not isinstance(other, tuple), "what is added to a Size", type(other).__name__)
+        return sized(tuple(self) + other)
+
+    def __radd__(self, other: Any) -> Size:
+        return sized(other + tuple(self))
+
+    def __mul__(self, count: Any) -> Size:
+        return sized(tuple(self) * count)
+
+    __rmul__ = __mul__
 
     def __getitem__(self, key: Any) -> Any:
-        result = super().__getitem__(key)
-        return Size(result) if isinstance(key, slice) else result
+        part = super().__getitem__(key)
+        return sized(part) if isinstance(key, slice) else part
 
 
 Size.__module__ = "torch"
+sized: Callable[[Iterable[int]], Size] = partial(tuple.__new__, Size)  # of integers, which are not checked
 
 
 class device:

@@ -10,31 +10,30 @@ from typing import Any
 
 from gradcli.pytorch.autograd import grad as _grad
 from gradcli.pytorch.autograd.functional import (
-    assembled,
+    assemble_jacobian,
     derivatives,
-    filled,
     gradients,
+    jacobian_vector_product,
     leaves,
     parameters_of,
-    pushed,
     unit,
     variable,
     variables,
+    with_leaves,
 )
 from gradcli.pytorch.backward import Request, requested
-from gradcli.pytorch.calls import called
+from gradcli.pytorch.calls import set_grad_fn_name
 from gradcli.pytorch.functions import fact
 from gradcli.pytorch.generator import DEFAULT
-from gradcli.pytorch.limits import limited
 from gradcli.pytorch.messages import missing_if, raise_if, torch_error
 from gradcli.pytorch.modes import Mode, _Switch, enable_grad
 from gradcli.pytorch.operations.creation import zeros_like
-from gradcli.pytorch.operations.joining import stack, unbind
+from gradcli.pytorch.operations.joining import lanes_of, stack
 from gradcli.pytorch.record import Leaf, dependencies, edge_of
 from gradcli.pytorch.tensor import Tensor
 
-__all__ = ["functional_call", "grad", "grad_and_value", "hessian", "jacfwd", "jacrev", "jvp", "stack_module_state"]
-__all__ += ["vjp", "vmap"]
+__all__ = ["functional_call", "grad", "grad_and_value", "hessian", "jacfwd", "jacrev", "jvp", "linearize"]
+__all__ += ["stack_module_state", "vjp", "vmap"]
 
 
 def _chosen(func: Callable[..., Any], args: tuple[Any, ...], argnums: Any) -> tuple[list[Any], tuple[Tensor, ...]]:
@@ -44,14 +43,14 @@ def _chosen(func: Callable[..., Any], args: tuple[Any, ...], argnums: Any) -> tu
     names = dict(enumerate(parameters_of(func)))
     for n in numbers:
         name = names.get(n, "") if isinstance(arguments[n], Tensor) else ""
-        arguments[n] = filled(arguments[n], (variable(x, name) for x in leaves(arguments[n])))
+        arguments[n] = with_leaves(arguments[n], (variable(x, name) for x in leaves(arguments[n])))
     return arguments, tuple(leaves([arguments[n] for n in numbers]))
 
 
-def _arranged(grads: Iterable[Any], arguments: Sequence[Any], argnums: Any) -> Any:
+def _like_arguments(grads: Iterable[Any], arguments: Sequence[Any], argnums: Any) -> Any:
     """Return the gradients in the structure of the chosen arguments."""
     form = arguments[argnums] if isinstance(argnums, int) else tuple(arguments[n] for n in argnums)
-    return filled(form, iter(grads))
+    return with_leaves(form, iter(grads))
 
 
 def _cut(result: Any, xs: Iterable[Tensor]) -> Any:
@@ -62,13 +61,13 @@ def _cut(result: Any, xs: Iterable[Tensor]) -> Any:
     def one(y: Any) -> Any:
         if not isinstance(y, Tensor) or not y.requires_grad:
             return y
-        leaves = (e for e in dependencies([edge_of(y)]) if isinstance(e, Leaf))
-        return y if Mode.grad and any(not e.variable._is_done for e in leaves) else y.detach()
+        leaves = (fn for fn in dependencies([edge_of(y)[0]]) if isinstance(fn, Leaf))
+        return y if Mode.grad and any(not leaf.variable._is_done for leaf in leaves) else y.detach()
 
-    return filled(result, map(one, leaves(result)))
+    return with_leaves(result, map(one, leaves(result)))
 
 
-def _applied(func: Callable[..., Any], args: Iterable[Any], kwargs: dict[str, Any]) -> Any:
+def _apply_transformed(func: Callable[..., Any], args: Iterable[Any], kwargs: dict[str, Any]) -> Any:
     """Call a function that is transformed: `backward` is an error in it."""
     with _Switch(transforms=Mode.transforms + 1, grad=True):
         return func(*args, **kwargs)
@@ -85,10 +84,10 @@ def grad_and_value(func: Callable[..., Any], argnums: Any = 0, has_aux: bool = F
     def call(*args: Any, **kwargs: Any) -> Any:
         with enable_grad():
             arguments, xs = _chosen(func, args, argnums)
-            y, aux = _with_aux(_applied(func, arguments, kwargs), has_aux, "grad_and_value(f)(*args)")
+            y, aux = _with_aux(_apply_transformed(func, arguments, kwargs), has_aux, "grad_and_value(f)(*args)")
             raise_if(not isinstance(y, Tensor), "no tensor to differentiate", type(y), type(y).__name__)
             raise_if(y.dim(), "not a scalar to differentiate", y.dim())
-            grads = _arranged(gradients(y, xs), arguments, argnums)
+            grads = _like_arguments(gradients(y, xs), arguments, argnums)
         grads, value, aux = _cut((grads, y, aux), xs)
         return (grads, (value, aux)) if has_aux else (grads, value)
 
@@ -108,8 +107,8 @@ def grad(func: Callable[..., Any], argnums: Any = 0, has_aux: bool = False) -> C
 
 def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
     xs = variables(func, primals)
-    arguments = filled(primals, iter(xs))
-    y, aux = _with_aux(_applied(func, arguments, {}), has_aux, "vjp(f, *primals)")
+    arguments = with_leaves(primals, iter(xs))
+    y, aux = _with_aux(_apply_transformed(func, arguments, {}), has_aux, "vjp(f, *primals)")
 
     def pull(v: Any, *_: Any) -> tuple[Any, ...]:
         raise_if(_structure(v) != _structure(y), "structure of v", _structure(v), _structure(y))
@@ -119,30 +118,38 @@ def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
             if flowing:
                 ys, vs = map(list, zip(*flowing, strict=True))
                 request.result = grads = _grad(ys, xs, vs, True, True, materialize_grads=True)
-        return _cut(filled(arguments, iter(grads)), xs)
+        return _cut(with_leaves(arguments, iter(grads)), xs)
 
     return (_cut(y, xs), pull, _cut(aux, xs)) if has_aux else (_cut(y, xs), pull)
 
 
 def _structure(tree: Any) -> str:
     """Return the nesting of lists, tuples and dicts as text, with a star for each leaf."""
-    return repr(filled(tree, iter(lambda: _STAR, None)))
+    return repr(with_leaves(tree, iter(lambda: _STAR, None)))
 
 
 _STAR = type("Star", (), {"__repr__": lambda self: "*"})()
 
 
-@limited("func.jvp")
 def jvp(func: Callable[..., Any], primals: tuple[Any, ...], tangents: tuple[Any, ...], *, has_aux: bool = False) -> Any:
     what = "jvp(f, primals, tangents)"
+    raise_if(not isinstance(primals, tuple), "primals that are no tuple", what)
     with enable_grad():
         xs = variables(func, primals)
         for x, v in zip(xs, leaves(tangents), strict=False):
             raise_if(x.shape != v.shape, "size of a tangent", list(x.shape), list(v.shape))
-        y, aux = _with_aux(_applied(func, filled(primals, iter(xs)), {}), has_aux, what)
+        y, aux = _with_aux(_apply_transformed(func, with_leaves(primals, iter(xs)), {}), has_aux, what)
         outputs = leaves(y)
-        result = filled(y, (o[...] for o in outputs)), filled(y, (pushed(o, xs, leaves(tangents)) for o in outputs))
+        result = (
+            with_leaves(y, (o[...] for o in outputs)),
+            with_leaves(y, (jacobian_vector_product(o, xs, leaves(tangents)) for o in outputs)),
+        )
     return _cut((*result, aux) if has_aux else result, xs)
+
+
+def linearize(func: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..., Any]]:
+    """Return a function's result, and the function of tangents that returns J·v there."""
+    return func(*primals), lambda *tangents: jvp(func, primals, tangents)[1]
 
 
 def _jacobians(
@@ -155,8 +162,10 @@ def _jacobians(
         def call(*args: Any, **kwargs: Any) -> Any:
             with enable_grad():
                 arguments, xs = _chosen(func, args, argnums)
-                y, aux = _with_aux(_applied(func, arguments, kwargs), has_aux, what)
-                result = filled(y, iter([_arranged(derive(y_leaf, xs), arguments, argnums) for y_leaf in leaves(y)]))
+                y, aux = _with_aux(_apply_transformed(func, arguments, kwargs), has_aux, what)
+                result = with_leaves(
+                    y, iter([_like_arguments(derive(y_leaf, xs), arguments, argnums) for y_leaf in leaves(y)])
+                )
             return _cut((result, aux) if has_aux else result, xs)
 
         return call
@@ -169,8 +178,8 @@ def _columns(y: Tensor, xs: tuple[Tensor, ...], name: str = "jacfwd") -> Sequenc
 
     def by(x: Tensor) -> Tensor:
         tangents = ([unit(o, i) if o is x else zeros_like(o.detach()) for o in xs] for i in range(x.numel()))
-        result = assembled([pushed(y, xs, t) for t in tangents], -1, y, x)
-        return result if x.dim() else called(result, "SqueezeBackward1")
+        result = assemble_jacobian([jacobian_vector_product(y, xs, t) for t in tangents], -1, y, x)
+        return result if x.dim() else set_grad_fn_name(result, "SqueezeBackward1")
 
     with requested(Request(name)) as request:
         request.result = [by(x) for x in xs]
@@ -184,18 +193,19 @@ jacfwd = _jacobians(_columns, "jvp(f, primals, tangents)")
 def hessian(func: Callable[..., Any], argnums: Any = 0) -> Callable[..., Any]:
     @functools.wraps(func)
     def call(*args: Any, **kwargs: Any) -> Any:
+        # A page explains one Hessian, not the gradient and the products that it is made of.
         request = Request("hessian")
-        rows: list[Sequence[Tensor]] = []
+        blocks: list[Sequence[Tensor]] = []
 
-        def columns(y: Tensor, xs: tuple[Tensor, ...]) -> Sequence[Tensor]:
-            rows.append(_columns(y, xs, ""))
-            return rows[-1]
+        def collected_columns(y: Tensor, xs: tuple[Tensor, ...]) -> Sequence[Tensor]:
+            blocks.append(_columns(y, xs, ""))
+            return blocks[-1]
 
-        slopes = _jacobians(functools.partial(derivatives, whole=request))(func, argnums)
-        result = _jacobians(columns)(slopes, argnums)(*args, **kwargs)
+        gradient = _jacobians(functools.partial(derivatives, whole=request))(func, argnums)
+        value = _jacobians(collected_columns)(gradient, argnums)(*args, **kwargs)
         with requested(request):
-            request.result = rows
-        return result
+            request.result = blocks
+        return value
 
     return call
 
@@ -203,11 +213,9 @@ def hessian(func: Callable[..., Any], argnums: Any = 0) -> Callable[..., Any]:
 def _lanes(x: Any, dim: int, call: str) -> tuple[Tensor, ...]:
     raise_if(not isinstance(x, Tensor), "no tensor to map over", call, dim, type(x))
     raise_if(not -x.dim() <= dim < x.dim(), "no axis to map over", call, dim, x.dim())
-    lanes = unbind(x, dim)
+    lanes = lanes_of(x, dim % x.dim())
     for lane in lanes:
         lane._map = min(x._map, Mode.maps + 1)
-        if lane._fn is not None:
-            lane._fn.is_lane = True
     return lanes
 
 
@@ -241,23 +249,24 @@ def _rows(args: tuple[Any, ...], in_dims: Any, call: str) -> list[Any]:
     sizes = [len(p) for p in parts if isinstance(p, tuple)]
     raise_if(len({*sizes}) > 1, "sizes to map over", sizes)
     missing_if(not sizes[0], "vmap over an axis of no elements")
-    return [filled(args, iter(row)) for row in zip(*parts, strict=False)]
+    return [with_leaves(args, iter(row)) for row in zip(*parts, strict=False)]
 
 
-def _stacked(lanes: Sequence[Tensor], dim: int) -> Tensor:
+def _stack_lanes(lanes: Sequence[Tensor], dim: int) -> Tensor:
     """Return the results of the lanes stacked, named after the operation that computed them."""
     result, step = stack(lanes, dim), lanes[0]._fn
     if result._map > Mode.maps:
         result._map = math.inf
     if step is None:
         return result
-    return called(result, fact("vmap", step.name().removesuffix("Backward0")) or step.name())
+    return set_grad_fn_name(result, fact("vmap", step.name().removesuffix("Backward0")) or step.name())
 
 
-@limited("func.vmap")
 def vmap(
     func: Callable[..., Any], in_dims: Any = 0, out_dims: Any = 0, randomness: str = "error", **_: Any
 ) -> Callable[..., Any]:
+    raise_if(randomness not in ("error", "different", "same"), "randomness of a map", randomness)
+
     @functools.wraps(func)
     def call(*args: Any, **kwargs: Any) -> Any:
         name = getattr(func, "__name__", repr(func))
@@ -265,6 +274,7 @@ def vmap(
         result: list[Any] = []
         random = DEFAULT.get_state()
         inside: Any = {"maps": Mode.maps + 1, "transforms": Mode.transforms + 1, "randomness": randomness}
+        inside["width"] = len(rows)
         for i, row in enumerate(rows, 1):
             if randomness == "same":
                 DEFAULT.set_state(random)
@@ -273,7 +283,7 @@ def vmap(
             for y in leaves(result[-1]):
                 raise_if(not isinstance(y, Tensor), "no tensor of a map", name, type(y))
         columns = zip(zip(*map(leaves, result), strict=True), _spread(out_dims, result[0]), strict=True)
-        return filled(result[0], (_stacked(column, d) for column, d in columns))
+        return with_leaves(result[0], (_stack_lanes(column, d) for column, d in columns))
 
     return call
 

@@ -1,4 +1,4 @@
-"""PyTorch's functions as `functions.txt` lists them, a line each: the text of their arguments, and facts."""
+"""PyTorch's functions as `functions.txt` lists them: their schemas, and facts of them, of operations and of steps."""
 
 from __future__ import annotations
 
@@ -7,16 +7,17 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import NamedTuple
 
+from gradcli.pytorch.schema import Schema
 from gradcli.pytorch.tables import lines
 
 
 class Table(NamedTuple):
-    """The lines of `functions.txt`: by module, the arguments and facts of each function; by fact, its values.
+    """The lines of `functions.txt`: by module, the text of each function's schema; by fact, its values.
 
     Facts of a step have the step's name as their key, without `Backward0`; those of an operation have the operation's.
     """
 
-    functions: Mapping[str, Mapping[str, tuple[str, Mapping[str, str]]]]
+    functions: Mapping[str, Mapping[str, str]]
     facts: Mapping[str, Mapping[str, str]]
 
 
@@ -27,34 +28,49 @@ _OF_STEPS = ("gradients", "hooks", "in_place", "no_derivative", "of_mean", "orde
 def table() -> Table:
     """Return the table of functions, operations and steps.
 
-    >>> table().functions["torch"]["exp"]
-    ('Tensor input', {'saves': 'y', 'hooks': '0123'})
+    >>> table().functions["torch"]["exp2"]
+    'exp2(Tensor self, *, Tensor? out=None) :: saves=y hooks=0123 gradients=MulBackward1'
     """
-    functions: dict[str, dict[str, tuple[str, Mapping[str, str]]]] = {}
+    functions: dict[str, dict[str, str]] = {}
     facts: dict[str, dict[str, str]] = defaultdict(dict)
-    module: dict[str, tuple[str, Mapping[str, str]]] = {}
+    module: dict[str, str] = {}
     for line in lines("functions.txt"):
-        name, arguments, text = _parsed(line)
+        head, bracket, _ = line.partition("(")
+        if bracket and "=" not in head:
+            names, text = head.partition(".")[0].split(), line.partition(" :: ")[2].partition("\n  .")[0]
+            module.update(dict.fromkeys(names, line))
+        else:
+            bracket = ""
+            *names, text = line.split(" ", 1) if " " in line else ("", line)
+            if not names[0]:
+                module = functions[line] = {}
+                continue
         values = dict(fact.partition("=")[::2] for fact in text.split())
-        if arguments is not None:
-            module[name] = arguments, values
-        elif not values:
-            module = functions[name] = {}
-        step = values.get("grad_fn", name if arguments is None and "Backward" in name else capitals(name))
-        for fact, value in values.items():
-            key = step.removesuffix("Backward0") if fact in _OF_STEPS else name
-            facts[fact].setdefault(key, value)
+        for name in names:
+            step = values.get("grad_fn", name if not bracket and "Backward" in name else capitals(name))
+            for fact, value in values.items():
+                key = step.removesuffix("Backward0") if fact in _OF_STEPS else name
+                facts[fact].setdefault(key, value)
     return Table(functions, facts)
 
 
-def _parsed(line: str) -> tuple[str, str | None, str]:
-    """Return a line's name, its arguments (None without brackets) and its facts."""
-    head, bracket, behind = line.rpartition(")")
-    if not bracket:
-        name, _, text = line.partition(" ")
-        return name, None, text
-    name, _, arguments = head.partition("(")
-    return name, arguments, behind
+@cache
+def find(name: str, module: str = "torch") -> Schema | None:
+    """Return the schema of a function, in a module where it has another one there; None where it is not listed.
+
+    >>> list(find("elu").arguments)
+    ['input', 'alpha', 'inplace']
+    """
+    modules = table().functions
+    text = next((m[name] for m in (modules[module], *modules.values()) if name in m), None)
+    return None if text is None else Schema.parse(text)
+
+
+def schema_of(name: str, module: str = "torch") -> Schema:
+    """Return the schema of a function that is in the table."""
+    schema = find(name, module)
+    assert schema is not None, name
+    return schema
 
 
 def fact(word: str, name: str) -> str | None:

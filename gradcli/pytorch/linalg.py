@@ -13,11 +13,9 @@ from gradcli.graph.matrices import eigvalsh as eigvalsh_node
 from gradcli.graph.matrices import eigvecsh as eigvecsh_node
 from gradcli.graph.matrices import singular_vectors
 from gradcli.graph.matrices import svdvals as svdvals_node
-from gradcli.pytorch.argument_checks import check_matrix, first_zero
-from gradcli.pytorch.calls import called, check_numbers, named
-from gradcli.pytorch.limits import limited
+from gradcli.pytorch.calls import call_function, check_numbers, set_grad_fn_name
+from gradcli.pytorch.dispatch import return_type
 from gradcli.pytorch.messages import missing_if, raise_if, torch_error
-from gradcli.pytorch.names import return_type
 from gradcli.pytorch.operations.joining import stack
 from gradcli.pytorch.operations.reductions import norm as _norm
 from gradcli.pytorch.record import apply
@@ -34,18 +32,42 @@ ELSEWHERE = {"matmul": "operations.products"}
 LinAlgError = type("_LinAlgError", (RuntimeError,), {"__doc__": "What cannot be solved.", "__module__": "torch._C"})
 
 
+def check_matrix(name: str, A: Tensor, *, square: bool = True, integers: bool = False) -> Tensor:
+    """Return a matrix of floating-point numbers, or a stack of them.
+
+    Errors: `RuntimeError` for anything else.
+    """
+    raise_if(A.dim() < 2, "axes of a matrix", name, "A")
+    raise_if(square and A.shape[-1] != A.shape[-2], "not a square matrix", name, *A.shape[-2:])
+    raise_if(not integers and not A.is_floating_point(), "integers in linalg", name, A.dtype.word)
+    return A
+
+
+def _first_zero(A: Any) -> tuple[int, int] | None:
+    """Return which matrix of a stack is the first without an inverse, and where its elimination meets a 0."""
+    for number, matrix in enumerate(A.reshape(-1, *A.shape[-2:])):
+        rows = matrix.copy()
+        for k in range(len(rows)):
+            best = k + int(np.abs(rows[k:, k]).argmax())
+            rows[[k, best]] = rows[[best, k]]
+            if not rows[k, k]:
+                return number, k + 1
+            rows[k + 1 :] -= np.outer(rows[k + 1 :, k] / rows[k, k], rows[k])
+    return None
+
+
 def det(A: Tensor) -> Tensor:
-    return named("det", check_matrix("linalg.det", A))
+    return call_function("det", check_matrix("linalg.det", A))
 
 
 def slogdet(A: Any) -> Any:
     """Return the sign of a determinant, and the logarithm of its absolute value."""
-    result: Any = named("det", check_matrix("linalg.slogdet", A))
-    return _SLOGDET(*(called(x, "LinalgSlogdetBackward0") for x in (result.sign(), result.abs().log())))
+    result: Any = call_function("det", check_matrix("linalg.slogdet", A))
+    return _SLOGDET(*(set_grad_fn_name(x, "LinalgSlogdetBackward0") for x in (result.sign(), result.abs().log())))
 
 
 def inv(A: Tensor) -> Tensor:
-    return _solved("inv", check_matrix("linalg.inv", A))
+    return _solve("inv", check_matrix("linalg.inv", A))
 
 
 def solve(A: Tensor, B: Tensor) -> Tensor:
@@ -53,16 +75,16 @@ def solve(A: Tensor, B: Tensor) -> Tensor:
     of_vectors = B.dim() < 2 or B.shape == A.shape[:-1]
     rows, columns = ((*B.shape, 1)[-1 - bool(B.dim())], 1) if of_vectors else B.shape[-2:]
     raise_if(rows != A.shape[-1], "sizes of a solve", A.shape[-1], rows, columns)
-    return _solved("solve", A, B)
+    return _solve("solve", A, B)
 
 
-def _solved(name: str, A: Tensor, *B: Tensor) -> Tensor:
+def _solve(name: str, A: Tensor, *B: Tensor) -> Tensor:
     """Return an inverse or a solution.
 
     Errors: `LinAlgError` for a singular matrix, in PyTorch's words.
     """
-    result = named(name, A, *B)
-    if not np.isfinite(result._a).all() and (zero := first_zero(A._a[..., 0])):
+    result = call_function(name, A, *B)
+    if not np.isfinite(result._a).all() and (zero := _first_zero(A._a[..., 0])):
         element = f"(Batch element {zero[0]}): " * (A.dim() > 2)
         raise torch_error(f"singular matrix in {name}", element, zero[1], kind=LinAlgError)
     return result
@@ -73,16 +95,15 @@ def cholesky(A: Any, *, upper: bool = False) -> Tensor:
 
     Errors: `LinAlgError` for a matrix that is not positive-definite.
     """
-    a = _mirrored(check_matrix("linalg.cholesky", A), "U" if upper else "L")
+    a = _symmetric(check_matrix("linalg.cholesky", A), "U" if upper else "L")
     symmetric = (a + a.mT) / 2
     factor: Any = apply("cholesky", cholesky_node, (symmetric,), (), "LinalgCholeskyExBackward0")
     if bad := np.argwhere(~(factor._a[..., 0].diagonal(axis1=-2, axis2=-1) > 0)).tolist():
         element = f"(Batch element {bad[0][0]}): " * (A.dim() > 2)
         raise torch_error("matrix that is not positive-definite", element, bad[0][-1] + 1, kind=LinAlgError)
-    return called(factor.mT, "LinalgCholeskyExBackward0") if upper else factor
+    return set_grad_fn_name(factor.mT, "LinalgCholeskyExBackward0") if upper else factor
 
 
-@limited("linalg.pinv")
 def pinv(A: Any, *, atol: Any = None, rtol: Any = None, hermitian: bool = False) -> Tensor:
     """Return the pseudoinverses of matrices: by the normal equations of a full-rank factorization, and a Newton step.
 
@@ -90,30 +111,32 @@ def pinv(A: Any, *, atol: Any = None, rtol: Any = None, hermitian: bool = False)
     V. Pereyra, "The differentiation of pseudo-inverses and nonlinear least squares problems whose variables separate"
     (1973), for the derivative where the rank stays the same.
     """
+    raise_if(A.dim() < 2 or not A.is_floating_point(), "matrix for pinv", A.dtype.word, list(A.shape))
+    missing_if((atol, rtol, hermitian) != (None, None, False), "torch.linalg.pinv(atol=…, rtol=…, hermitian=…)")
     ranks = matrix_rank(A)._a
     rank = int(ranks.max(initial=0))
     if (ranks != rank).any():  # of several matrices
-        return called(stack([pinv(a) for a in A]), "LinalgPinvBackward0")
+        return set_grad_fn_name(stack([pinv(a) for a in A]), "LinalgPinvBackward0")
     if not rank:
-        return called(A.mT - A.mT, "LinalgPinvBackward0")
+        return set_grad_fn_name(A.mT - A.mT, "LinalgPinvBackward0")
     if rank == min(A.shape[-2:]):
         is_tall = A.shape[-2] >= A.shape[-1]
-        rough = named("inv", A.mT @ A) @ A.mT if is_tall else A.mT @ named("inv", A @ A.mT)
+        rough = call_function("inv", A.mT @ A) @ A.mT if is_tall else A.mT @ call_function("inv", A @ A.mT)
     else:  # A = L @ R while the rank stays the same, with constant bases of the column space and of the row space
         u, _, vh = np.linalg.svd(A._a[..., 0])
         columns, rows = of_array(u[..., :rank]), of_array(vh[..., :rank, :])
         L = A @ rows.mT
-        R = named("inv", columns.mT @ L) @ (columns.mT @ A)
-        rough = R.mT @ named("inv", R @ R.mT) @ named("inv", L.mT @ L) @ L.mT
-    return called(2 * rough - rough @ A @ rough, "LinalgPinvBackward0")
+        R = call_function("inv", columns.mT @ L) @ (columns.mT @ A)
+        rough = R.mT @ call_function("inv", R @ R.mT) @ call_function("inv", L.mT @ L) @ L.mT
+    return set_grad_fn_name(2 * rough - rough @ A @ rough, "LinalgPinvBackward0")
 
 
-@limited("linalg.qr")
 def qr(A: Any, mode: str = "reduced") -> Any:
     """Return Q with orthonormal columns and an upper triangular R with A = Q @ R, with LAPACK's signs.
 
     The columns are those of Gram and Schmidt's method, each made orthogonal to the others twice.
     """
+    raise_if(mode not in ("reduced", "r", "complete"), "mode of a qr", mode)
     check_matrix("linalg.qr", A, square=False)
     rows, columns = A.shape[-2:]
     missing_if(mode == "complete" and rows > columns, "torch.linalg.qr(mode='complete') of a matrix of more rows")
@@ -127,25 +150,24 @@ def qr(A: Any, mode: str = "reduced") -> Any:
             column = column - (q * column).sum(-1, keepdim=True) * q
         signs = of_array(np.sign(diagonal[..., j : j + 1]).astype(A._a.dtype))
         result.append(column / column.norm(dim=-1, keepdim=True) * signs)
-    Q = called(stack(result, -1), "LinalgQrBackward0")
-    R = called((Q.mT @ A).triu(), "LinalgQrBackward0")
-    return _QR(called(Q.reshape(-1)[:0], "LinalgQrBackward0") if mode == "r" else Q, R)
+    Q = set_grad_fn_name(stack(result, -1), "LinalgQrBackward0")
+    R = set_grad_fn_name((Q.mT @ A).triu(), "LinalgQrBackward0")
+    return _QR(set_grad_fn_name(Q.reshape(-1)[:0], "LinalgQrBackward0") if mode == "r" else Q, R)
 
 
-@limited("linalg.eigh")
 def eigh(A: Any, UPLO: str = "L") -> Any:
     """Return the eigenvalues of symmetric matrices in ascending order, and their eigenvectors, with LAPACK's signs."""
-    return _EIGH(eigvalsh(A, UPLO), apply("eigvecsh", eigvecsh_node, (_mirrored(A, UPLO),), (), "LinalgEighBackward0"))
+    return _EIGH(eigvalsh(A, UPLO), apply("eigvecsh", eigvecsh_node, (_symmetric(A, UPLO),), (), "LinalgEighBackward0"))
 
 
-@limited("linalg.eigvalsh")
 def eigvalsh(A: Any, UPLO: str = "L") -> Tensor:
     """Return the eigenvalues of symmetric matrices in ascending order."""
-    return apply("eigvalsh", eigvalsh_node, (_mirrored(A, UPLO),), (), "LinalgEighBackward0")
+    return apply("eigvalsh", eigvalsh_node, (_symmetric(A, UPLO),), (), "LinalgEighBackward0")
 
 
-def _mirrored(A: Any, UPLO: str) -> Any:
+def _symmetric(A: Any, UPLO: str) -> Any:
     """Return symmetric matrices with the numbers of one triangle; the gradient is that of both, as in PyTorch."""
+    raise_if(UPLO not in ("L", "U", "l", "u"), "triangle of eigh", UPLO)
     check_matrix("linalg.eigh", A, integers=True)
     check_numbers("eigvalsh", A.dtype)
     a = A._a[..., 0]
@@ -175,9 +197,9 @@ def svdvals(A: Any) -> Tensor:
     return apply("svdvals", svdvals_node, (A,), (), "LinalgSvdBackward0")
 
 
-@limited("linalg.matrix_rank")
 def matrix_rank(A: Any, *, atol: Any = 0.0, rtol: Any = None, hermitian: bool = False) -> Tensor:
     """Return how many singular values are above a tolerance: by default, the largest one's rounding error."""
+    raise_if(A.dim() < 2, "axes of a matrix", "torch.linalg.matrix_rank", "input")
     s = svdvals(A.detach())
     if rtol is None:
         rtol = 0.0 if atol else max(A.shape[-2:]) * float(np.finfo(A._a.dtype).eps)
@@ -195,8 +217,8 @@ def solve_triangular(A: Any, B: Any, *, upper: bool, left: bool = True, unitrian
     matrix = A.triu(int(unitriangular)) if upper else A.tril(-int(unitriangular))
     if unitriangular:
         matrix = matrix + of_array(np.eye(A.shape[-1], dtype=A._a.dtype))
-    result: Any = named("solve", matrix, B) if left else named("solve", matrix.mT, B.mT)
-    return called(result if left else result.mT, "LinalgSolveTriangularBackward0")
+    result: Any = call_function("solve", matrix, B) if left else call_function("solve", matrix.mT, B.mT)
+    return set_grad_fn_name(result if left else result.mT, "LinalgSolveTriangularBackward0")
 
 
 def matrix_exp(A: Any) -> Any:
@@ -213,19 +235,19 @@ def matrix_exp(A: Any) -> Any:
         result = result + term
     for _ in range(count):
         result = result @ result
-    return called(result, "LinalgMatrixExpBackward0")
+    return set_grad_fn_name(result, "LinalgMatrixExpBackward0")
 
 
 def cond(A: Any, p: Any = None) -> Tensor:
     """Return the condition number: of singular values the largest by the smallest, else the norms' product."""
     if p in (None, 2, -2):
         s = svdvals(A)
-        return called(s[..., 0] / s[..., -1] if p != -2 else s[..., -1] / s[..., 0], "SqueezeBackward1")
-    return called(matrix_norm(A, p) * matrix_norm(inv(A), p), "NanToNumBackward0")
+        return set_grad_fn_name(s[..., 0] / s[..., -1] if p != -2 else s[..., -1] / s[..., 0], "SqueezeBackward1")
+    return set_grad_fn_name(matrix_norm(A, p) * matrix_norm(inv(A), p), "NanToNumBackward0")
 
 
 def cross(input: Tensor, other: Tensor, *, dim: int = -1) -> Tensor:
-    return named("cross", input, other, dim)
+    return call_function("cross", input, other, dim)
 
 
 def norm(A: Tensor, ord: Any = None, dim: Any = None, keepdim: bool = False) -> Tensor:
@@ -239,8 +261,8 @@ def vector_norm(x: Tensor, ord: Any = 2, dim: Any = None, keepdim: bool = False)
     return _norm(x, ord, dim, keepdim)
 
 
-@limited("linalg.matrix_norm")
 def matrix_norm(A: Any, ord: Any = "fro", dim: Any = (-2, -1), keepdim: bool = False) -> Tensor:
+    raise_if(ord not in ("fro", "nuc", 1, -1, 2, -2, math.inf, -math.inf), "order of a norm", ord)
     if ord == "fro":
         return _norm(A, 2, dim, keepdim)
     rows, columns = (axis_of(d, A.dim()) for d in dim)
@@ -248,7 +270,7 @@ def matrix_norm(A: Any, ord: Any = "fro", dim: Any = (-2, -1), keepdim: bool = F
         s = svdvals(A.movedim((rows, columns), (-2, -1)))
         result = s.sum(-1) if ord == "nuc" else s.amax(-1) if ord == 2 else s.amin(-1)
         shape = [1 if i in (rows, columns) else n for i, n in enumerate(A.shape)]
-        return called(result.reshape(shape), "PermuteBackward0") if keepdim else result
+        return set_grad_fn_name(result.reshape(shape), "PermuteBackward0") if keepdim else result
     along, across = (rows, columns) if abs(ord) == 1 else (columns, rows)
     sums = A.abs().sum(along, keepdim)
     left = across - (along < across and not keepdim)

@@ -6,6 +6,7 @@ What PyTorch has and gradcli's does not ends the run at once, naming itself, its
 from __future__ import annotations
 
 import builtins
+import re
 import sys
 import warnings
 from collections.abc import Iterable
@@ -16,6 +17,8 @@ from typing import Any
 from gradcli.errors import did_you_mean
 from gradcli.pytorch.modes import Mode
 from gradcli.pytorch.tables import lines, paragraphs
+
+_KNOWN = 20  # characters of a message by which its text is known
 
 
 @cache
@@ -36,6 +39,26 @@ def message(name: str, *values: Any) -> str:
     'a leaf Variable that requires grad is being used in an in-place operation.'
     """
     return _table()[name][1].format(*values)
+
+
+def key_of(text: str) -> str:
+    """Return the key of the message that a text of PyTorch's is, with any values; "" where the table has none.
+
+    >>> key_of("a leaf Variable that requires grad is being used in an in-place operation.")
+    'leaf changed in place'
+    """
+    return next((key for pattern, key in _patterns() if pattern.fullmatch(text)), "")
+
+
+@cache
+def _patterns() -> list[tuple[re.Pattern[str], str]]:
+    """Return the messages as patterns, those with the longest texts first; some are too short to be known by them."""
+    result = []
+    for key in _table():
+        literals = re.split(r"\{[^{}]*\}", _table()[key][1])
+        if (length := len("".join(literals))) >= _KNOWN:
+            result.append((length, re.compile(".*?".join(map(re.escape, literals)), re.DOTALL), key))
+    return [(pattern, key) for _, pattern, key in sorted(result, key=lambda row: -row[0])]
 
 
 @dataclass(frozen=True)
@@ -93,6 +116,8 @@ def warn(name: str, *values: Any) -> None:
     What arises in a file of PyTorch's own, where Python would say it once, is said once, whatever the line: that is
     marked in the table, or arises in a module's call.
     """
+    if Mode.tracer is not None:
+        return
     frame = sys._getframe(1)
     word, _, mark = _table()[name][0].partition(", ")
     while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("gradcli.pytorch"):

@@ -13,21 +13,27 @@ class _Mode(threading.local):
     """The current modes, one set a thread."""
 
     grad = True
+    off = ""  # what switched it off, as the script calls that; "" for what gradcli does by itself
     inference = False
     anomaly = False
     check_nan = True
     dual: Any = None  # the level at which tensors have tangents: see `autograd.forward_ad`
+    depth = 0  # how many backwards run: a function that they call may run another one
     chosen = False  # whether the backward that runs is asked for the gradients of some tensors alone
     mapped = False  # in a `vmap` that has more elements to come, which go through the same graph
     transforms = 0  # how many functions of `torch.func` call what runs
     maps = 0  # how many `vmap` stand around what runs
+    width = 0  # how many elements the innermost `vmap` has
     randomness = "different"  # of the innermost `vmap`: `error`, `same` or `different`
     request: Any = None  # `Request`, while what a script asked for by name calls `grad`
+    tracer: Any = None  # what gets each recipe in the place of computing it, where the shapes alone are wanted
     hooks: Any = None  # the two functions that pack what is kept for the backward, and unpack it
+    is_plain = True  # whether none of `_SPECIAL` is on: one look-up in the place of five, each of which is slow
     warned: ClassVar[set[Any]] = set()  # the keys of warnings that come once
 
 
 Mode = _Mode()
+_SPECIAL = frozenset(("anomaly", "dual", "hooks", "maps", "tracer"))  # in which operations are recorded otherwise
 
 
 def _set(settings: dict[str, Any]) -> dict[str, Any]:
@@ -35,6 +41,8 @@ def _set(settings: dict[str, Any]) -> dict[str, Any]:
     before = {name: getattr(Mode, name) for name in settings}
     for name, value in settings.items():
         setattr(Mode, name, value)
+    if not _SPECIAL.isdisjoint(settings):
+        Mode.is_plain = not any(getattr(Mode, name) for name in _SPECIAL)
     return before
 
 
@@ -94,7 +102,12 @@ class no_grad(_Switch):
         return super().__new__(cls) if function is None else cls()(function)
 
     def __init__(self) -> None:
-        super().__init__(grad=isinstance(self, enable_grad))
+        super().__init__(grad=isinstance(self, enable_grad), off="no_grad()")
+
+
+def unrecorded(off: str = "") -> _Switch:
+    """Return a block in which a function of PyTorch's, which scripts call `off`, records nothing."""
+    return _Switch(grad=False, off=off)
 
 
 class enable_grad(no_grad):
@@ -108,13 +121,13 @@ class inference_mode(no_grad):
         return cls()(mode) if callable(mode) else object.__new__(cls)
 
     def __init__(self, mode: Any = True) -> None:
-        _Switch.__init__(self, grad=not mode and Mode.grad, inference=bool(mode))
+        _Switch.__init__(self, grad=not mode and Mode.grad, off="inference_mode()", inference=bool(mode))
 
 
 class _Lasting(_Switch):
     """A switch that takes effect at once, unless it is for a block or a function."""
 
-    def __init__(self, **settings: bool) -> None:
+    def __init__(self, **settings: Any) -> None:
         super().__init__(**settings)
         self.at_once = _set(settings)
 
@@ -131,7 +144,7 @@ class set_grad_enabled(_Lasting):
     """Record or do not."""
 
     def __init__(self, mode: bool) -> None:
-        super().__init__(grad=bool(mode))
+        super().__init__(grad=bool(mode), off="set_grad_enabled(False)")
 
     def __repr__(self) -> str:
         return f"torch.autograd.grad_mode.set_grad_enabled(mode={self.settings['grad']})"

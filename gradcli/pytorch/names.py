@@ -5,155 +5,93 @@ A function or method that is but a row of the vocabulary is not written: it is f
 
 from __future__ import annotations
 
-from collections import namedtuple
 from collections.abc import Callable, Iterable
-from functools import cache, wraps
-from types import FunctionType
+from functools import cache
+from importlib import import_module
 from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 
 from gradcli.pytorch.calls import vocabulary_row
 from gradcli.pytorch.cuts import Kind, note_lost
-from gradcli.pytorch.limits import check_limits, limits
-from gradcli.pytorch.messages import facts_of, missing, torch_error
-from gradcli.pytorch.overloads import SIZES
-from gradcli.pytorch.signatures import OF_ARGUMENTS, Signature, find
+from gradcli.pytorch.dispatch import NN, Dispatcher
+from gradcli.pytorch.functions import fact, find
+from gradcli.pytorch.messages import missing, torch_error
 from gradcli.pytorch.tables import paragraphs
 from gradcli.pytorch.tensor import Tensor, TensorBase, of_array
 from gradcli.vocabulary import FUNCTIONS
 
 F = TypeVar("F", bound=Callable[..., Any])
-TORCH: dict[str, Any] = {}  # what `torch` has by name
+# By module and name; those of tensors may be functions of `torch`, or of these alone.
+_IMPLEMENTATIONS: dict[str, dict[str, Callable[..., Any]]] = {"Tensor": {}, "torch": {}, NN: {}}
+
+
+class _Names(dict[str, Any]):
+    """What `torch` has by name, None for what it has not; functions are found at their first use."""
+
+    def __missing__(self, name: str) -> Any:
+        function = function_named(name, "torch")
+        if function is not None:
+            self[name] = function
+        return function
+
+
+TORCH = _Names()
 
 
 class InPlace:
-    """Functions that write results into tensors, set where operations in place are defined."""
+    """The function that makes a method in place of the one that computes it, set where these are defined."""
 
     method: ClassVar[Callable[[str, Callable[..., Any]], Callable[..., Any]]]
-    into: ClassVar[Callable[..., Any]]
 
 
-_NONE = Signature((), "", {}, {})
+def function(*names: str, module: str = "Tensor") -> Callable[[F], F]:
+    """Register what computes functions of `torch` and methods of tensors, whichever PyTorch has, or those of a module.
 
-
-def calling(function: F, name: str, skipped: int = 0, *, out: bool = False) -> F:
-    """Return a function with the calling convention of its signature in the table.
-
-    Arguments have PyTorch's names, and one that must be a tensor and is none is an error that names it, at its position
-    behind the first that are skipped.  With `out`, the function can write its result into a tensor of that name.
+    What has no schema is called as it stands.
     """
-    signature = find(name) or _NONE
-    function = getattr(function, "as_function", function)
-    is_of_nn = function.__module__.startswith("gradcli.pytorch.nn") and "in_c" not in signature.facts
-    in_python = is_of_nn or "python" in signature.facts
-    is_limited = name in limits() and not hasattr(function, "row")  # which checks them itself
-    names, takes_sizes = [a.name for a in signature.ordered], signature.rest in SIZES
-    checked = OF_ARGUMENTS | {limit.key for limit in limits().get(name, ())}  # the types of arguments come first
 
-    @wraps(function)
-    def call(*args: Any, **kwargs: Any) -> Any:
-        typed = args, dict(kwargs) if kwargs else kwargs
-        if kwargs:
-            if out and (target := kwargs.pop("out", None)) is not None:
-                return InPlace.into(target, name, lambda: call(*args, **kwargs), args)
-            args, kwargs = signature.in_order(args, kwargs)
-        try:
-            if takes_sizes and len(args) <= len(signature.ordered) and signature.rest not in kwargs:
-                signature.check_call(name, args, kwargs, skipped)
-            if is_limited:
-                check_limits(name, dict(zip(names, args, strict=False)) | kwargs)
-            return function(*args, **kwargs)
-        except (AttributeError, IndexError, KeyError, RuntimeError, TypeError, ValueError) as error:
-            facts = facts_of(error)
-            if facts is None or facts.key in checked:
-                check = signature.check_tensors if in_python else signature.check_call
-                check(name, *typed, skipped)
-            raise
-
-    call.as_function = function  # type: ignore[attr-defined]
-    return call  # type: ignore[return-value]
-
-
-def method(*names: str) -> Callable[[F], F]:
-    """Register a method of tensors, and a function of `torch` where PyTorch has one of that name."""
-
-    def register(function: F) -> F:
+    def register(compute: F) -> F:
+        known = pytorch_names()
         for name in names:
-            setattr(Tensor, name, _called(function, name, 1))
-        return function
+            if find(name, module) is not None:
+                _IMPLEMENTATIONS[module][name] = compute
+            elif name in known["torch"] and name not in known["Tensor"]:
+                TORCH[name] = _with_name(compute, name)
+            else:
+                setattr(Tensor, name, _with_name(compute, name))
+        return compute
 
     return register
 
 
-def methods(*names: str) -> Callable[[Any], None]:
-    """Register a method under several names; the name is its argument `op`."""
-
-    def register(function: Any) -> None:
-        for name in names:
-            # A function for each, so that Python's errors say its name.
-            copy = FunctionType(
-                function.__code__, function.__globals__, "function", function.__defaults__, function.__closure__
-            )
-            copy.__kwdefaults__ = {**(function.__kwdefaults__ or {}), "op": name}
-            method(name)(copy)
-
-    return register
-
-
-def function(*names: str) -> Callable[[F], F]:
-    """Register a function of `torch`."""
-
-    def register(f: F) -> F:
-        TORCH.update({name: _called(f, name, 0) for name in names})
-        return f
-
-    return register
-
-
-def _called(function: F, name: str, skipped: int) -> F:
-    """Return a function under its name in errors, called as its signature says where it has one."""
-    if getattr(function, "__name__", "").rpartition(".")[2] in ("<lambda>", "function"):
+def _with_name(function: F, name: str) -> F:
+    if getattr(function, "__name__", "") in ("<lambda>", "function"):
         function.__name__ = function.__qualname__ = name
-    return function if find(name) is None or hasattr(function, "as_function") else calling(function, name, skipped)
+    return function
 
 
 # Functions by their names
 
 
-def row_named(name: str, module: str) -> Callable[..., Any] | None:
-    """Return the function of a row of the vocabulary, or of a definition in one line, for a name of PyTorch's."""
-    if name not in pytorch_names()[module] or (row := vocabulary_row(name)) is None:
+def implementation(name: str, module: str) -> Any:
+    """Return what computes a function or method: what is registered, or a row of the vocabulary or of definitions."""
+    if name not in pytorch_names()[module]:
         return None
-
-    def function(*args: Any, **kwargs: Any) -> Tensor:
-        return row.call(args, kwargs)
-
-    def method(*args: Any, **kwargs: Any) -> Tensor:
-        return row.call(args, kwargs, 1)
-
-    method.as_function, method.row, function.row = function, row, row  # type: ignore[attr-defined]
-    result = method if module == "Tensor" else function
-    result.__name__ = result.__qualname__ = function.__name__ = function.__qualname__ = name
-    return result
+    return _IMPLEMENTATIONS[module].get(name) or _IMPLEMENTATIONS["Tensor"].get(name) or vocabulary_row(name)
 
 
-def function_named(name: str) -> Callable[..., Any] | None:
-    """Return a function of `torch` that is also a method of tensors, or a row of the vocabulary."""
-    if name not in pytorch_names()["torch"]:
-        return None
-    result = vars(Tensor).get(name) or method_named(name)
-    result = result if callable(result) else row_named(name, "torch")
-    return result and calling(result, name, out=True)
-
-
-def method_named(name: str) -> Callable[..., Any] | None:
-    """Return a method of tensors by its name: a row, or an operation in place."""
-    result, base = row_named(name, "Tensor"), name.removesuffix("_")
-    function = None if result or base == name or name.startswith("_") else vars(Tensor).get(base) or method_named(base)
-    if function is not None:
-        result = InPlace.method(name, function)
-    return result
+def function_named(name: str, module: str) -> Callable[..., Any] | None:
+    """Return a function of a module, or a method of tensors, by its name; of a name in `_` also one in place."""
+    if module == "torch" and fact("in_torch", name) is not None:
+        return getattr(import_module("gradcli.pytorch.nn.functional"), name)  # type: ignore[no-any-return]
+    own = vars(Tensor).get(name) if module == "torch" else None
+    if (compute := implementation(name, module) or (find(name) and own)) is not None:
+        return Dispatcher(name, compute, module).function()
+    base = name.removesuffix("_")
+    if base == name or name not in pytorch_names()[module] or (compute := implementation(base, "Tensor")) is None:
+        return own if callable(own) and name in pytorch_names()[module] else None
+    return Dispatcher(base, InPlace.method(name, compute), module, name).function()
 
 
 class _Lookup:
@@ -166,9 +104,11 @@ class _Lookup:
         self.name = name
 
     def __get__(self, x: Tensor | None, cls: type[Tensor]) -> Any:
-        result = method_named(self.name)
+        result = function_named(self.name, "Tensor")
         if result is None:
-            raise missing(self.name, [n for n in vars(Tensor) if n[0] != "_"] + sorted(FUNCTIONS), "Tensor.")
+            methods = (n for n in _IMPLEMENTATIONS["Tensor"] if n in pytorch_names()["Tensor"])
+            known = [n for n in (*vars(Tensor), *methods) if n[0] != "_"]
+            raise missing(self.name, known + sorted(FUNCTIONS), "Tensor.")
         setattr(Tensor, self.name, result)
         return getattr(cls if x is None else x, self.name)
 
@@ -179,7 +119,7 @@ def pytorch_names() -> dict[str, frozenset[str]]:
     return {module.rstrip(":"): frozenset(names) for module, *names in map(str.split, paragraphs("names.txt"))}
 
 
-@method("__dir__")
+@function("__dir__")
 def _dir(self: Tensor) -> list[str]:
     return sorted(pytorch_names()["Tensor"])
 
@@ -189,30 +129,15 @@ for _name in pytorch_names()["Tensor"]:
     setattr(TensorBase, _name, _Lookup(_name))
 
 
-def absent(module: str, name: str, known: Iterable[str]) -> BaseException:
+def absent_name_error(module: str, name: str, known: Iterable[str]) -> BaseException:
     """Return the error for a name that a module does not have: PyTorch's for a misspelt name, else `MissingError`."""
     if name.startswith("__") or name not in pytorch_names().get(module, (name,)):
         return torch_error("name of no module", module, name)
     return missing(name, [n for n in known if not n.startswith("_")], f"{module}.")
 
 
-# What returns several tensors under names: `torch.return_types`
-
-
-def return_type(name: str, *fields: str) -> Any:
-    """Return the type of a result that has values and indices, or other fields."""
-    kind = namedtuple(name, fields or ("values", "indices"))  # type: ignore[misc]
-    kind.__repr__ = _text  # type: ignore[assignment]
-    return kind
-
-
-def _text(self: Any) -> str:
-    lines = ",\n".join(f"{field}={value!r}" for field, value in zip(self._fields, self, strict=True))
-    return f"torch.return_types.{type(self).__name__}(\n{lines})"
-
-
-def with_indices(kind: Any, values: Any, indices: Any) -> Any:
-    """Return values with their indices, as a named tuple."""
+def with_indices(op: str, values: Any, indices: Any) -> tuple[Any, Tensor]:
+    """Return the values of an operation with their indices."""
     indices = of_array(np.asarray(indices, np.int64))
-    note_lost(indices, (values,), kind.__name__, Kind.INDICES)
-    return kind(values, indices)
+    note_lost(indices, (values,), op, Kind.INDICES)
+    return values, indices

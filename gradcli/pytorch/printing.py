@@ -101,21 +101,21 @@ def numbers_text(numbers: Array, indent: int) -> str:
     """Return the numbers, in brackets, lines broken and long arrays shortened."""
     summarised, shown = numbers.size > Options.threshold, numbers
     for axis, n in enumerate(numbers.shape if summarised else ()):
-        shown = np.take(shown, _kept(n), axis=axis)
-    return _nested(numbers, indent, summarised, _Format(shown))
+        shown = np.take(shown, _edge_indices(n), axis=axis)
+    return _brackets(numbers, indent, summarised, _Format(shown))
 
 
-def _kept(n: int) -> Sequence[int]:
+def _edge_indices(n: int) -> Sequence[int]:
     """Return which elements of an axis are shown where not all are: those at its ends."""
     edge = Options.edgeitems
     return [*range(edge), *range(n - edge, n)] if n > 2 * edge else range(n)
 
 
-def _nested(numbers: Array, indent: int, summarised: bool, write: _Format) -> str:
+def _brackets(numbers: Array, indent: int, summarised: bool, write: _Format) -> str:
     if not numbers.ndim:
         return write(numbers.item())
     n, edge = len(numbers), Options.edgeitems
-    kept = _kept(n) if summarised else range(n)
+    kept = _edge_indices(n) if summarised else range(n)
     gap = ["..."] if len(kept) < n else []
     if numbers.ndim == 1:
         values, width = numbers.tolist(), max(1, (Options.linewidth - indent) // (write.width + 2))
@@ -123,7 +123,7 @@ def _nested(numbers: Array, indent: int, summarised: bool, write: _Format) -> st
         texts[edge:edge] = [f" {dots}" for dots in gap]
         rows = [", ".join(texts[i : i + width]) for i in range(0, len(texts), width)]
     else:
-        rows = [_nested(numbers[i], indent + 1, summarised, write) for i in kept]
+        rows = [_brackets(numbers[i], indent + 1, summarised, write) for i in kept]
         rows[edge:edge] = gap
     between = "," + "\n" * max(1, numbers.ndim - 1) + " " * (indent + 1)
     return f"[{between.join(rows)}]"

@@ -7,10 +7,13 @@ come from the engine, and its pullback from `vjp`, both worked out once: a step 
 from __future__ import annotations
 
 import math
-from collections import Counter
+import threading
 from collections.abc import Callable, Collection, Mapping, Sequence
+from contextvars import copy_context
 from functools import cached_property
-from typing import Any
+from operator import itemgetter
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -23,15 +26,30 @@ from gradcli.graph.graph import Graph, scheduled
 from gradcli.graph.node import Node, cast, leaf
 from gradcli.graph.operations import OPERATIONS
 from gradcli.graph.rewrite import common_subexpressions, substituted
-from gradcli.graph.vjp import sweep
+from gradcli.graph.vjp import residuals_of, sweep
+from gradcli.pytorch.chains import name_of
 from gradcli.pytorch.functions import fact
+from gradcli.pytorch.layouts import gradient_layout, is_elementwise, is_moved, laid_out
 from gradcli.pytorch.messages import torch_error
+from gradcli.record.definition import Definition
 
 Array = np.ndarray[Any, Any]
 Build = Callable[..., Node]
-Edge = tuple[Node, int]  # a node, and the position of one of its arguments
+Number = Any  # an array of one number or of indices, or a tuple: the position of a part along each axis
 
 _KEPT = 4096  # recipes
+_NONE: Mapping[Node, Node] = MappingProxyType({})
+
+
+class _Quiet(threading.local):
+    """A context in which NumPy does not warn, for each thread: to enter `np.errstate` takes longer than to multiply."""
+
+    def __init__(self) -> None:
+        with np.errstate(all="ignore"):
+            self.run = copy_context().run
+
+
+QUIET = _Quiet()
 
 
 def _single(node: Node) -> Node:
@@ -66,147 +84,202 @@ def _function(node: Node) -> Callable[..., Array]:
 class Program:
     """Nodes ready to be computed from arrays in the engine's layout, with one point."""
 
-    def __init__(self, inputs: Sequence[Node], outputs: Sequence[Node]) -> None:
-        same = common_subexpressions(scheduled(outputs, inputs))
-        nodes = scheduled([same[n] for n in outputs], inputs)
-        simpler = lower(nodes)
+    def __init__(self, inputs: Sequence[Node], outputs: Sequence[Node], known: Mapping[Node, Node] = _NONE) -> None:
+        """Make a program; `known` are nodes whose values are inputs, with these."""
+        wanted = [*outputs, *known]
+        same = common_subexpressions(scheduled(wanted, inputs))
+        simpler = lower(scheduled([same[n] for n in wanted], inputs))
         kept = [simpler[same[n]] for n in outputs]
+        if known:
+            kept = list(substituted(kept, {simpler[same[n]]: new for n, new in known.items()}))
         nodes = scheduled(kept)
         fixed = [n for n in nodes if n.is_constant]
         positions = {n: i for i, n in enumerate([*inputs, *fixed])}
-        self.reads = frozenset(i for i, n in enumerate(inputs) if n in set(nodes))
+        used = set(nodes)
+        self.reads = frozenset(i for i, n in enumerate(inputs) if n in used)
         self._constants = [constant(_single(n)) for n in fixed]
         self._halves = any(n.dtype == "float16" for n in inputs)
-        self._steps: list[tuple[Callable[..., Array], tuple[int, ...]]] = []
+        steps: list[tuple[Callable[..., Array], tuple[int, ...]]] = []
         for n in nodes:
             if n not in positions:
-                self._steps.append((_function(_single(n)), tuple(positions[a] for a in n.args)))
+                steps.append((_function(_single(n)), tuple(positions[a] for a in n.args)))
                 positions[n] = len(positions)
+        self._steps = [(function, _items(at)) for function, at in steps]
         self._outputs = [positions[n] for n in kept]
         self._dtypes = [np.dtype(n.dtype) for n in outputs]
         # A function of just inputs is called at once, where it knows all kinds of numbers that there are.
-        is_single = len(kept) == len(self._steps) == 1 and max(self._steps[0][1]) < len(inputs)
+        is_single = len(kept) == len(steps) == 1 and max(steps[0][1]) < len(inputs)
         is_real = all(n.dtype in ("float32", "float64") for n in inputs)
         self._single = self._steps[0] if is_single and is_real else None
 
     def __call__(self, arrays: Sequence[Any]) -> list[Array]:
         """Return the wanted arrays."""
         if self._single is not None:
-            function, positions = self._single
-            return [_of(self._dtypes[0], function(*[arrays[i] for i in positions]))]
+            function, arguments = self._single
+            return [_of(self._dtypes[0], function(*arguments(arrays)))]
         values = [*arrays, *self._constants]
         if self._halves:
             values = [a.astype(np.float32) if a is not None and a.dtype == np.float16 else a for a in values]
-        for function, positions in self._steps:
-            values.append(function(*[values[i] for i in positions]))
+        for function, arguments in self._steps:
+            values.append(function(*arguments(values)))
+        if len(self._outputs) == 1:
+            return [_of(self._dtypes[0], values[self._outputs[0]])]
         result = [values[i] for i in self._outputs]
         return [_of(d, a) for a, d in zip(result, self._dtypes, strict=True)]
+
+
+def _items(positions: tuple[int, ...]) -> Callable[[Sequence[Any]], Sequence[Any]]:
+    """Return a function that returns the items at these positions."""
+    return itemgetter(*positions) if len(positions) > 1 else lambda values: [values[i] for i in positions]
 
 
 def _of(dtype: Any, a: Array) -> Array:
     return a if a.dtype == dtype else a.astype(dtype)
 
 
+class _Rule(NamedTuple):
+    """A VJP rule as nodes: its inputs, and the gradients."""
+
+    inputs: Sequence[Node]
+    grad_inputs: Sequence[Node]
+
+
 class Pull:
     """The VJP rule of a recipe for those of its inputs that require gradients: `grad_inputs` are its results.
 
-    `reads` are the indices of what it reads; the last two inputs of the program are the result and its gradient.
+    The inputs of the program are the operands, the results, the numbers, the residuals of calls, which the forward pass
+    has computed, and the gradients of the results.  `reads` are the indices of what it reads of operands and results;
+    `follow_inputs` is whether a gradient has the memory layout of its input.
     """
 
     def __init__(self, recipe: Recipe, active: tuple[int, ...]) -> None:
-        self.active = active
-        graph = Graph.of({str(i): n for i, n in enumerate(recipe.inputs)}, {"y": recipe.output})
-        swept = sweep(graph, map(str, active))
-        # The result is an input: it is not computed again.
-        y = leaf(recipe.output.shape, recipe.output.dtype)
-        new = substituted([swept.gradients[str(i)] for i in active], {recipe.output: y})
-        self.inputs = [*recipe.inputs, y, swept.cotangents["y"]]
-        self.grad_inputs = [cast(n, recipe.inputs[i].dtype) for n, i in zip(new, active, strict=True)]
-        self._swept, self._result = swept, (recipe.output, y)
-        self.derivatives: dict[Any, tuple[str, list[int], list[int], Any]] = {}  # as operations: see `double_backward`
-        self.program = Program(self.inputs, self.grad_inputs)
-        self.reads = self.program.reads - {len(recipe.inputs) + 1}  # all but the gradient
-        self._op = recipe.op
-        self._saved: dict[str, tuple[Collection[int], bool]] = {}
+        self._recipe, self.active = recipe, active
+        rule = self._derived()  # which is not kept: most scripts need the numbers alone
+        self.derivatives: dict[Any, Any] = {}  # as operations: see `double_backward`
+        self._count = len(recipe.operands)
+        known = {n: leaf(n.shape, n.dtype) for n in recipe.residuals}
+        end = len(rule.inputs) - len(recipe.outputs)
+        inputs = [*rule.inputs[:end], *known.values(), *rule.inputs[end:]]
+        self.program = Program(inputs, rule.grad_inputs, known)
+        ends = range(self._count + len(recipe.outputs))
+        self.reads = self.program.reads.intersection(ends)
+        self.meant = self.reads  # of the rule without residuals
+        if known:
+            self.meant = Program(rule.inputs, rule.grad_inputs).reads.intersection(ends)
+        op = recipe.gradient_of or recipe.op
+        self._layouts = [gradient_layout(op, recipe.operands, recipe.output, n) for n in rule.grad_inputs]
+        self.follow_inputs = "as input" in self._layouts
+        self._is_laid_out = {*self._layouts} == {"as computed"}
+        self.known: dict[str, Saved] = {}  # what `saved` has returned
+
+    def _derived(self) -> _Rule:
+        """Return the rule as nodes; the results are inputs: they are not computed again."""
+        recipe = self._recipe
+        outputs = {f"y{i}": n for i, n in enumerate(recipe.outputs)}
+        graph = Graph.of({str(i): n for i, n in enumerate(recipe.inputs)}, outputs)
+        swept = sweep(graph, map(str, self.active))
+        results = {n: leaf(n.shape, n.dtype) for n in recipe.outputs}
+        new = substituted([swept.gradients[str(i)] for i in self.active], results)
+        inputs = [*recipe.operands, *results.values(), *recipe.numbers, *(swept.cotangents[y] for y in outputs)]
+        grads = [cast(n, recipe.inputs[i].dtype) for n, i in zip(new, self.active, strict=True)]
+        return _Rule(inputs, grads)
+
+    _rule = cached_property(_derived)
+
+    @property
+    def inputs(self) -> Sequence[Node]:
+        """The inputs as nodes."""
+        return self._rule.inputs
 
     @cached_property
-    def _inner(self) -> tuple[Mapping[Edge, int], Sequence[Edge], Sequence[Node], Program]:
-        """The edges whose contributions are gradients of inputs, the other edges, the nodes within, and a program.
+    def read_twice(self) -> Collection[Node]:
+        """The nodes that the rule reads where nothing is known of its calls: in a double backward."""
+        return frozenset(scheduled(self.grad_inputs))
 
-        The program computes the contributions of the other edges, then the adjoints of the nodes.
-        """
-        passes, positions = self._swept.passes, {self.inputs[i]: i for i in self.active}
-        readers = Counter(p.argument for p in passes)
-        ends = {
-            (p.node, p.position): positions[p.argument]
-            for p in passes
-            if readers[p.argument] == 1 and p.argument in positions
-        }
-        edges = {(p.node, p.position): p.contribution for p in passes if (p.node, p.position) not in ends}
-        nodes = {p.argument: self._swept.adjoints[p.argument] for p in passes if p.argument not in positions}
-        outputs = substituted([*edges.values(), *nodes.values()], dict([self._result]))
-        return ends, [*edges], [*nodes], Program(self.inputs, outputs)
+    @property
+    def grad_inputs(self) -> Sequence[Node]:
+        """The gradients as nodes."""
+        return self._rule.grad_inputs
 
-    def traced(self, arrays: Sequence[Any], grads: Sequence[Any]) -> tuple[dict[Edge, Array], dict[Node, Array]]:
-        """Return the contributions of all edges within the recipe, and the adjoints of its nodes, in a backward.
+    def computed(self, arrays: Sequence[Any], columns: Collection[int]) -> list[Array]:
+        """Return the gradients, in PyTorch's layout; `columns` are the indices of inputs that are column-major."""
+        grads = self.program(arrays)
+        if self._is_laid_out:
+            return grads
+        each = zip(grads, self._layouts, self.active, strict=True)
+        return [laid_out(g, layout, i in columns) for g, layout, i in each]
 
-        `grads` are the gradients of the inputs, by index.  Both are empty where a step has not kept what they take.
-        """
-        ends, edges, nodes, program = self._inner
-        contributions = {edge: grads[i]._a for edge, i in ends.items() if grads[i] is not None}
-        if any(arrays[i] is None for i in program.reads):
-            return contributions, {}
-        computed = iter(program(arrays) if edges or nodes else ())
-        return contributions | {e: next(computed) for e in edges}, {n: next(computed) for n in nodes}
-
-    def saved(self, name: str) -> tuple[Collection[int], bool]:
-        """Return the indices of what PyTorch saves under a step's name, and whether it saves anything.
-
-        The result's index comes after those of the inputs.
-        """
-        if name not in self._saved:
-            known = fact("saves", name)
-            saves = fact("saves", self._op) if known is None else known
-            self._saved[name] = (self.reads, bool(self.reads)) if saves is None else self._of_table(saves)
-        return self._saved[name]
+    def saved(self, name: str) -> Saved:
+        """Return what a step of that name keeps."""
+        known = fact("saves", name_of(name))
+        saves = fact("saves", self._recipe.op) if known is None else known
+        needed, keeps = (self.meant, bool(self.meant)) if saves is None else self._of_table(saves)
+        kept = tuple((i, i in self.reads, i in needed) for i in sorted(self.reads.union(needed)))
+        return self.known.setdefault(name, Saved(kept, keeps))
 
     def _of_table(self, saves: str) -> tuple[Collection[int], bool]:
-        parts, count = saves.split(","), len(self.inputs) - 2  # constants are not inputs
+        parts, count = saves.split(","), self._count  # constants are not inputs
         result = "".join([parts[min(i, len(parts) - 1)] for i in self.active])
         indices = [count if c == "y" else int(c) for c in result if c == "y" or (c != "-" and int(c) < count)]
         return indices, bool(result)
 
 
-class Recipe:
-    """A call of an operation, for arrays of these shapes and dtypes: `output` in terms of `inputs`.
+class Saved(NamedTuple):
+    """What a step keeps for its backward, and whether PyTorch keeps anything.
 
-    A gradient that a double backward differentiates knows the operation that it is the gradient of.
+    It is the index of each operand that is kept, and behind them that of the result, with whether the VJP rule reads
+    it, and whether PyTorch saves it.
     """
 
-    def __init__(self, op: str, settings: Any, inputs: Sequence[Node], output: Node, gradient_of: str = "") -> None:
-        self.op, self.settings, self.inputs, self.gradient_of = op, settings, tuple(inputs), gradient_of
-        self.is_view = _is_view(output)
+    kept: tuple[tuple[int, bool, bool], ...]
+    keeps: bool
+
+
+class Recipe:
+    """A call of an operation, for arrays of these shapes and dtypes: `outputs` in terms of `inputs`.
+
+    The inputs are the operands, and then the numbers: indices, positions, factors, which vary from call to call.  A
+    gradient that a double backward differentiates knows the operation that it is the gradient of.
+    """
+
+    def __init__(
+        self,
+        op: str,
+        settings: Any,
+        operands: Sequence[Node],
+        numbers: Sequence[Node],
+        outputs: Sequence[Node],
+        gradient_of: str = "",
+    ) -> None:
+        self.op, self.settings, self.gradient_of = op, settings, gradient_of
+        self.operands, self.numbers, self.inputs = tuple(operands), tuple(numbers), (*operands, *numbers)
+        self.is_view = all(map(is_moved, outputs))
         if self.is_view and fact("view", op) is None:  # what PyTorch copies
-            self.is_view, output = False, Node("identity", (output,), output.shape)
-        self.output = output
-        # An elementwise result has the memory layout of its operands; all others are contiguous.
-        self.is_dense = not self.is_view and any(
-            n.args and n.op != "cast" and not OPERATIONS[n.op].broadcasts for n in scheduled([output])
-        )
-        self.program = Program(inputs, [output])
+            self.is_view, outputs = False, [Node("identity", (n,), n.shape) for n in outputs]
+        self.outputs, self.output, self.shapes = tuple(outputs), outputs[0], [n.shape for n in outputs]
+        layout = fact("layout", op)
+        self.is_elementwise = is_elementwise(self.output) if layout is None else layout == "operands"
+        self.program = Program(self.inputs, self.outputs)
+        self.has_calls = any(n.args and OPERATIONS[n.op].kind == "call" for n in scheduled(self.outputs, self.inputs))
         self.pulls: dict[tuple[int, ...], Pull] = {}
 
     @cached_property
-    def _inner(self) -> tuple[Sequence[Node], Program]:
-        """The nodes between the inputs and the output, and a program for them."""
-        nodes = [n for n in scheduled([self.output], self.inputs) if n.args and n is not self.output]
-        return nodes, Program(self.inputs, nodes)
+    def residuals(self) -> Sequence[Node]:
+        """The inner nodes of calls that a backward reads and does not compute again; none of a gradient."""
+        if self.gradient_of:
+            return ()
+        calls = [n for n in scheduled(self.outputs, self.inputs) if n.args and OPERATIONS[n.op].kind == "call"]
+        return list(dict.fromkeys(r for n in calls for r in residuals_of(n)))
 
-    def inner_values(self, arrays: Sequence[Array]) -> dict[Node, Array]:
-        """Return the values of the nodes between the inputs and the output, which a call computes and does not keep."""
-        nodes, program = self._inner
-        with np.errstate(all="ignore"):
-            return dict(zip(nodes, program(arrays), strict=True)) if nodes else {}
+    @cached_property
+    def forward(self) -> Program:
+        """The program that computes the results, and then the residuals."""
+        return Program(self.inputs, [*self.outputs, *self.residuals]) if self.residuals else self.program
+
+    @cached_property
+    def definitions(self) -> tuple[Definition, ...]:
+        """What each result is in operations of the table, as a record has it."""
+        return tuple(Definition.of(self.inputs, n) for n in self.outputs)
 
     def pull(self, active: tuple[int, ...]) -> Pull:
         """Return the VJP rule for the inputs at these indices."""
@@ -215,31 +288,38 @@ class Recipe:
         return self.pulls[active]
 
 
-def _is_view(node: Node) -> bool:
-    """Return whether a result may show the memory of the only input."""
-    while node.args and OPERATIONS[node.op].kind == "view" and node.op != "cast":
-        node = node.args[0]
-    return node.is_leaf
-
-
 _RECIPES: dict[Any, Recipe] = {}
 
 
-def recipe_for(key: Any, build: Callable[..., Node], arrays: Sequence[Array]) -> Recipe:
-    """Return the recipe of a call: the one that is kept under the key, or one that `build` makes of nodes.
+def recipe_for(
+    op: str, settings: Any, build: Callable[..., Any], arrays: Sequence[Array], numbers: Sequence[Number] = ()
+) -> Recipe:
+    """Return the recipe of a call: one that is kept, or one that `build` makes of nodes: its result, or several.
+
+    It is kept by the operation, the settings, and the shapes and dtypes: nothing that varies from call to call is among
+    the settings.
 
     Errors: `RuntimeError` in PyTorch's words, for shapes that do not fit.
     """
+    parts: list[Any] = [op, settings]
+    for a in arrays:
+        parts += a.shape, a.dtype
+    for n in numbers:
+        parts += (len(n),) if type(n) is tuple else (n.shape, n.dtype)
+    key = tuple(parts)
     recipe = _RECIPES.get(key)
     if recipe is None:
-        inputs = [leaf(a.shape[:-1], a.dtype.name) for a in arrays]  # type: ignore[arg-type]
+        nodes = [leaf(a.shape[:-1], a.dtype.name) for a in arrays]  # type: ignore[arg-type]
+        for n in numbers:
+            nodes.append(leaf((len(n),), "int64") if type(n) is tuple else leaf(n.shape[:-1], n.dtype.name))
         if len(_RECIPES) >= _KEPT:
             _RECIPES.clear()
         try:
-            output = build(*inputs)
+            output = build(*nodes)
         except InputError as error:
-            raise _in_pytorchs_words(key[0], error, inputs) from None
-        recipe = _RECIPES[key] = Recipe(key[0], key[1], inputs, output)
+            raise _in_pytorchs_words(op, error, nodes) from None
+        count, outputs = len(arrays), output if isinstance(output, tuple) else (output,)
+        recipe = _RECIPES[key] = Recipe(op, settings, nodes[:count], nodes[count:], outputs)
     return recipe
 
 

@@ -13,14 +13,17 @@ from typing import Any, ClassVar
 import numpy as np
 
 from gradcli.graph.node import Node
+from gradcli.pytorch.chains import inputs_of, name_of
 from gradcli.pytorch.functions import edges_shown, grad_name
-from gradcli.pytorch.messages import raise_if, torch_error
+from gradcli.pytorch.layouts import is_column_major, like_operands
+from gradcli.pytorch.messages import missing_if, raise_if, torch_error
 from gradcli.pytorch.modes import Mode
+from gradcli.pytorch.moments import Moment, moment
 from gradcli.pytorch.origins import Maker, Origin
-from gradcli.pytorch.recipes import Array, Pull, Recipe, recipe_for
+from gradcli.pytorch.recipes import QUIET, Array, Pull, Recipe, common_shape, recipe_for
 
 Tensor = Any  # the class is defined above the record
-_SEQUENCE = count()
+SEQUENCE = count()
 
 
 class Make:
@@ -28,14 +31,6 @@ class Make:
 
     tensor: ClassVar[Callable[[Array], Tensor]]
     refreshed: ClassVar[Callable[[Tensor], None]]  # gives a view a new step where its memory was changed
-
-
-class Memory:
-    """The memory that tensors share (aliases): a count of its changes in place."""
-
-    version = 0
-    changed: tuple[int, str] | None = None  # the line of the last change, and what made it
-    lines: Mapping[int, int] = MappingProxyType({})  # the version after the last change by each line
 
 
 class Recorder:
@@ -51,8 +46,8 @@ class Recorder:
     # What is defined above the record, and set there: `backward`, `cuts` and `autograd.graph`.
     called: ClassVar[Callable[[Any, Any], Any]]  # the gradients of an edge's inputs, for a script that calls it
     lost: ClassVar[Callable[[Any, Sequence[Any], str], None]]  # notes a result that is not recorded
-    pushed: ClassVar[Callable[[Any, Sequence[Any], Any, str], None]]  # gives a result its tangent
-    inner: ClassVar[Callable[[Any], Any]]  # the edges within a product that PyTorch makes of several functions
+    pushed: ClassVar[Callable[[Any, Sequence[Any], Any, Any, str, Sequence[Any]], None]]  # gives a result its tangent
+    inner: ClassVar[Callable[[Any], Any]]  # the edges within a call that PyTorch makes of several functions
     saved: ClassVar[Callable[[Any, str], Any]]  # what a step keeps, by PyTorch's name for it
 
 
@@ -110,15 +105,16 @@ Handle.__name__ = Handle.__qualname__ = "RemovableHandle"
 Handle.__module__ = "torch.utils.hooks"
 
 
-class Edge:
+class GradFn:
     """A node of PyTorch's graph, a tensor's `grad_fn`: a step, or a leaf."""
 
     seq: int  # when it was recorded
-    shape: tuple[int, ...]  # of a step's result
-    edges: tuple[Edge | None, ...] = ()  # what the gradient flows on to
-    retained: weakref.ref[Tensor] | None = None  # whose `.grad` keeps the gradient
-    _pres: list[Callable[..., Any]] | None = None  # what sees the gradient before it goes on: hooks, in their order
-    _nexts: list[Callable[..., Any]] | None = None  # and behind these, those of the step
+    count = 1  # of results, each of which has a gradient of its own
+    edges: tuple[Edge | None, ...] = ()  # what the gradients flow on to
+    retained: Mapping[int, weakref.ref[Tensor]] = MappingProxyType({})  # whose `.grad` keeps the gradient of a result
+    # Hooks, in their order: those of each result see its gradient before it goes on, and behind them those of the step.
+    pres: Mapping[int, list[Callable[..., Any]]] = MappingProxyType({})
+    _nexts: list[Callable[..., Any]] | None = None
     _posts: list[Callable[..., Any]] | None = None
     _dones: list[Callable[..., Any]] | None = None  # of a leaf: what sees it once its `.grad` is there
 
@@ -132,14 +128,14 @@ class Edge:
 
     @cached_property
     def inner(self) -> Sequence[Edge | None]:
-        """The edges that scripts see in place of its own; none but for a product that PyTorch makes of several."""
+        """The edges that scripts see in place of its own; none but for a call that is several functions."""
         return ()
 
     @property
     def next_functions(self) -> tuple[tuple[Any, int], ...]:
         """The edges of its inputs."""
         edges = self.inner or [self.edges[i] if i < len(self.edges) else None for i in self.order()]
-        return tuple((shown(e), getattr(e, "number", 0)) for e in edges)
+        return tuple((None, 0) if e is None else (shown(e[0]), e[1]) for e in edges)
 
     def __repr__(self) -> str:
         return f"<{self.name().rpartition('::')[2]} object at {hex(id(self))}>"
@@ -151,8 +147,10 @@ class Edge:
 
     def __call__(self, *grads: Any) -> Any:
         """Return the gradients of the inputs for a gradient that a script passes, without calling hooks."""
-        if len(grads) != 1:
-            raise torch_error("count of gradients of a step", len(grads))
+        if isinstance(self, Step):
+            self.check_shown("a call")
+        if len(grads) != self.count:
+            raise torch_error("count of gradients of a step", self.count, len(grads))
         return Recorder.called(self, *grads)
 
     def hooked(self, kind: str, hook: Callable[..., Any]) -> Handle:
@@ -161,23 +159,25 @@ class Edge:
             setattr(self, kind, [])
         return Handle(getattr(self, kind), hook)
 
+    def hooked_result(self, number: int, hook: Callable[..., Any]) -> Handle:
+        """Add a hook to those that see the gradient of a result."""
+        self.pres = {number: [], **self.pres}
+        return Handle(self.pres[number], hook)
+
     def register_prehook(self, hook: Callable[..., Any]) -> Handle:
-        """Register a hook on the gradients, called before the step runs."""
-        return self.hooked("_nexts", lambda g: _first(hook((g,))))
+        """Register a hook on the gradients of the results, called before the step runs."""
+        return self.hooked("_nexts", hook)
 
     def register_hook(self, hook: Callable[..., Any]) -> Handle:
         """Register a hook on the gradients of the inputs and of the result."""
         return self.hooked("_posts", hook)
 
 
-def _first(grads: Any) -> Any:
-    """Return the first of the gradients that a hook returns."""
-    raise_if(grads is not None and not isinstance(grads, tuple), "kind of a hook's values", type(grads).__name__)
-    return grads and grads[0]
+Edge = tuple[GradFn, int]  # a step and the number of one of its results, or a leaf and 0
 
 
-class Leaf(Edge):
-    """The edge of a leaf, whose gradient accumulates in its `.grad`."""
+class Leaf(GradFn):
+    """The end of the graph at a leaf, whose gradient accumulates in its `.grad`."""
 
     seq = sys.maxsize
 
@@ -188,65 +188,104 @@ class Leaf(Edge):
         self.variable._leaf = lambda: self  # which lives as long as its tensor from now on
         return super().hooked(kind, hook)
 
+    def hooked_result(self, number: int, hook: Callable[..., Any]) -> Handle:
+        self.variable._leaf = lambda: self
+        return super().hooked_result(number, hook)
 
-class Step(Edge):
+
+class Step(GradFn):
     """A recorded operation, with the arrays that it keeps for its backward."""
 
     is_custom = False  # whether it is of a custom function
     grad_inputs: Callable[[Any, bool], Sequence[Any]]  # the gradients of such a function's inputs
-    called: str  # what PyTorch calls it
+    called: str  # what PyTorch calls it: a name, or a chain of several functions
+    shapes: Sequence[tuple[int, ...]]  # of its results
     recipe: Recipe
     pull: Pull
-    kept: Any = ()  # the numbers of its inputs, and its result; None for those that it does not need
-    # What must not have changed: memory, the version then, numbers, tensor (None: the result), its place in `kept`.
+    columns: Any = ()  # the inputs that are column-major, where gradients have the layout of their inputs
+    kept: Any = ()  # the values of its operands, and its results; None for those that it does not need
+    numbers: Sequence[Any] = ()  # what it was computed of beside its operands: indices, positions, factors
+    # What must not have changed: memory, the version then, numbers, tensor (None: a result), its place in `kept`.
     checks: Any = ()
     packed: Mapping[int, Any] = {}  # what a hook has packed, by its index in `kept`: see `autograd.graph`
+    residuals: Sequence[Array] = ()  # inner values of a call that its backward reads
+    beside: Sequence[Any] = ()  # of such a call, what a double backward reads of the operands, with their versions
     keeps = False  # whether PyTorch keeps tensors for it, which a backward frees
     freed: int | None = None  # the line of the backward that freed it
     reached = False  # whether a backward has gone through it
-    whole: Any  # of one of several outputs: the step that scripts see
-    is_lane = False  # whether the output is an element of a `vmap`
-    part_of: Any = None  # of a gradient in a double backward: that step of several outputs
-    number: int
-    # For explanations: its operands, the innermost module whose output it is, its line, its result with the version
-    # that its memory had, and whether that is the first that is not finite.
+    # For explanations: those of its operands that have no history, the innermost module whose output it is, its line,
+    # the numbers that it read, and those of its results.
     operands: tuple[Any, ...] | None = None
     module: Any = None
     line = Line(0)
-    result: tuple[Array, Memory, int] | None = None
-    arose = False
+    read: Sequence[Moment] = ()
+    made: Sequence[Moment] = ()
 
     def __init__(self, edges: tuple[Edge | None, ...]) -> None:
-        self.edges, self.seq = edges, next(_SEQUENCE)
+        self.edges, self.seq = edges, next(SEQUENCE)
 
     def name(self) -> str:
-        return self.called
+        return name_of(self.called)
 
     @cached_property
     def inner(self) -> Sequence[Edge | None]:
         return () if self.is_custom else Recorder.inner(self)
 
+    def hooked(self, kind: str, hook: Callable[..., Any]) -> Handle:
+        if kind == "_posts":
+            self.check_shown("a hook")
+        return super().hooked(kind, hook)
+
+    def check_shown(self, what: str) -> None:
+        """Check that the gradients of PyTorch's function are known: that of a loss of a softmax has others.
+
+        Errors: `MissingError`.
+        """
+        is_within = bool(self.inner) and inputs_of(self.called) is None
+        missing_if(is_within, f"{what} of {self.name()}, whose inputs are parts of the same call")
+
     def order(self) -> Sequence[int]:
         return edges_shown(self.recipe.op, self.called, len(self.edges))
 
     @property
-    def value(self) -> Array | None:
-        """The numbers of its result; None where nothing is explained, or a later change in place has replaced them."""
-        if self.result is None:
-            return None
-        array, memory, version = self.result
-        return array if memory.version == version else None
+    def shape(self) -> tuple[int, ...]:
+        """The shape of its first result."""
+        return self.shapes[0]
 
-    def traced(self, g: Array, grads: Sequence[Any]) -> tuple[dict[Any, Array], dict[Node, Array]]:
-        """Return the contributions and adjoints within its recipe, as `Pull.traced`; none where hooks have packed."""
-        kept = self.kept or [None] * (len(self.edges) + 1)
-        return ({}, {}) if self.packed else self.pull.traced([*kept, g], grads)
+    @cached_property
+    def arose(self) -> bool:
+        """Whether its result is the first that is not finite, of finite operands."""
+        is_finite = all(finite(m.array) for m in self.made)
+        return not is_finite and all(finite(m.array) for m in self.read)
+
+    def reads(self) -> Sequence[Any]:
+        """Return what its backward reads: as PyTorch's, the numbers that `.data =` has given an operand since.
+
+        Errors: `RuntimeError` in PyTorch's words, for those of another shape.
+        """
+        kept = self.kept or [None] * (len(self.edges) + self.count)
+        for _, _, a, x, i in self.checks:
+            if x is not None and x._a is not a and kept[i] is a:
+                kept = [*kept]
+                kept[i] = _in_shape(x._a, a.shape)
+        return kept
 
     def free(self, line: int) -> None:
         """Drop the arrays that it keeps."""
         if self.keeps:
             self.freed = line
-        self.kept, self.checks, self.packed, self.result = (), (), {}, None
+            if not Recorder.explains:
+                self.numbers = ()
+        self.kept, self.checks, self.packed, self.read, self.made = (), (), {}, (), ()
+        self.residuals, self.beside = (), ()
+
+
+def _in_shape(a: Array, shape: tuple[int, ...]) -> Array:
+    """Return an array in the shape that a backward reads it in."""
+    if a.shape == shape:
+        return a
+    missing_if(common_shape((shape[:-1], a.shape[:-1])) != shape[:-1], "x.data = … of another shape before a backward")
+    return np.broadcast_to(a, shape)
 
 
 @cache
@@ -261,84 +300,168 @@ def _attribute(step: Step, name: str) -> Any:
     return Recorder.saved(step, name)
 
 
-def shown(edge: Any) -> Any:
-    """Return a step as scripts see it: of a class with PyTorch's name for it, and one for all outputs."""
-    edge = getattr(edge, "whole", edge)
-    if type(edge) is Step:
-        edge.__class__ = _class(edge.name().rpartition("::")[2])
-    return edge
+def shown(fn: Any) -> Any:
+    """Return a step as scripts see it: of a class with PyTorch's name for it."""
+    if type(fn) is Step:
+        fn.__class__ = _class(fn.name().rpartition("::")[2])
+    return fn
 
 
-Edge.__name__ = Edge.__qualname__ = "Node"
-Edge.__module__ = "torch.autograd.graph"
+GradFn.__name__ = GradFn.__qualname__ = "Node"
+GradFn.__module__ = "torch.autograd.graph"
 Leaf.__name__ = Leaf.__qualname__ = "AccumulateGrad"
 Leaf.__module__ = "builtins"
 
 
+def moment_of(edge: Edge | None) -> Moment | None:
+    """Return the numbers of a step's result as it was made, or those of a leaf now; None where none are kept."""
+    match edge:
+        case Step() as step, number:
+            return step.made[number] if step.made else None
+        case Leaf() as leaf, _:
+            return moment(leaf.variable)
+    return None
+
+
 def leading(a: Array, edge: Edge | None, is_custom: bool = False) -> Tensor:
     """Return a tensor with the history of an edge: the leaf itself for a leaf whose numbers these are."""
-    if is_custom and isinstance(edge, Leaf):
-        return edge.variable
+    fn, number = edge or (None, 0)
+    if is_custom and isinstance(fn, Leaf):
+        return fn.variable
     result = Make.tensor(a)
-    if isinstance(edge, Step):
-        result._fn = edge
-    elif edge is not None:
-        result._leaf, result._requires = (lambda: edge), True  # type: ignore[assignment,return-value]
+    if Recorder.explains and (known := moment_of(edge)) is not None and known.array is a:
+        result._moment = weakref.ref(known)
+    if isinstance(fn, Step):
+        result._fn, result._output = fn, number
+    elif fn is not None:
+        result._leaf, result._requires = (lambda: fn), True  # type: ignore[assignment,return-value]
     return result
 
 
-def dependencies(roots: Iterable[Edge]) -> dict[Edge, int]:
-    """Return the number of gradients that each reachable edge waits for."""
-    counts: dict[Edge, int] = dict.fromkeys(roots, 0)
+def dependencies(roots: Iterable[GradFn]) -> dict[GradFn, int]:
+    """Return the number of gradients that each reachable step or leaf waits for."""
+    counts: dict[GradFn, int] = dict.fromkeys(roots, 0)
     stack = list(counts)
     while stack:
         for edge in stack.pop().edges:
             if edge is not None:
-                if edge not in counts:
-                    counts[edge] = 0
-                    stack.append(edge)
-                counts[edge] += 1
+                fn = edge[0]
+                if fn not in counts:
+                    counts[fn] = 0
+                    stack.append(fn)
+                counts[fn] += 1
     return counts
 
 
 def apply(
-    op: str, build: Callable[..., Node], operands: Sequence[Any], settings: Any = (), name: str | None = None
+    op: str,
+    build: Callable[..., Node],
+    operands: Sequence[Any],
+    settings: Any = (),
+    name: str | None = None,
+    numbers: Sequence[Any] = (),
+    shown: Array | None = None,
 ) -> Tensor:
     """Return the result of an operation, recorded if one of its operands requires a gradient.
 
-    `build` makes the node from nodes, for operands that are tensors, or arrays of one number; `settings` are what else
-    it knows, and tell one call from another.
+    `build` makes the node from nodes: those of the operands, which are tensors, or arrays of one number, and those of
+    `numbers`, which are indices, positions and factors.  `settings` are what else it knows, and tell one call from
+    another.  A view may be `shown`, as an array that aliases the operand's memory.
     """
     arrays = [x if isinstance(x, np.ndarray) else x._a for x in operands]
-    recipe = recipe_for((op, settings, *[(a.shape, a.dtype) for a in arrays]), build, arrays)
-    if recipe.is_view:
-        out = mapped(Make.tensor(*recipe.program(arrays)), operands)
-        _show(out, operands, recipe)
+    recipe = recipe_for(op, settings, build, arrays, numbers)
+    return run(recipe, operands, name or grad_name(op), numbers, shown, arrays)
+
+
+def run(
+    recipe: Recipe,
+    operands: Sequence[Any],
+    name: str,
+    numbers: Sequence[Any] = (),
+    shown: Array | None = None,
+    arrays: Sequence[Array] = (),
+) -> Tensor:
+    """Return the result of a recipe for operands and numbers, recorded under a name as `apply` does."""
+    is_plain = Mode.is_plain and not Recorder.explains
+    if not is_plain and Mode.tracer is not None:
+        return Mode.tracer(recipe, operands, numbers)[0]
+    if shown is not None:
+        out = view_of(operands[0], shown, recipe, numbers)
     else:
-        with np.errstate(all="ignore"):
-            (result,) = recipe.program(arrays)
-        is_scattered = recipe.is_dense and not result.flags.c_contiguous
-        out = mapped(Make.tensor(np.ascontiguousarray(result) if is_scattered else result), operands)
+        arrays = arrays or [x if isinstance(x, np.ndarray) else x._a for x in operands]
+        if recipe.has_calls:
+            return run_call(recipe, operands, name, numbers, arrays)[0]
+        (result,) = QUIET.run(recipe.program, [*arrays, *numbers])
+        if recipe.is_view:
+            out = Make.tensor(result)
+            if not result.size or np.may_share_memory(result, arrays[0]):
+                _show(out, operands[0], recipe, numbers)
+        else:
+            result = like_operands(result, arrays) if recipe.is_elementwise else np.ascontiguousarray(result)
+            out = Make.tensor(result)
+    if is_plain:
+        return _attach_history(out, recipe, operands, name, numbers)
+    return noted_results((out,), recipe, operands, name, numbers)[0]
+
+
+def run_call(
+    recipe: Recipe, operands: Sequence[Any], name: str, numbers: Sequence[Any], arrays: Sequence[Array]
+) -> tuple[Tensor, ...]:
+    """Return the results of a call, and keep its residuals for a backward, if there may be one."""
+    is_active = Mode.grad and any(not isinstance(x, np.ndarray) and x.requires_grad for x in operands)
+    values = QUIET.run(recipe.forward if is_active else recipe.program, [*arrays, *numbers])
+    count = len(recipe.outputs)
+    outs = tuple(Make.tensor(np.ascontiguousarray(a)) for a in values[:count])
+    noted_results(outs, recipe, operands, name, numbers)
+    step = outs[0]._fn
+    if len(values) > count and isinstance(step, Step):
+        step.residuals = values[count:]
+        step.beside = [None if isinstance(x, np.ndarray) else (x._memory, x._memory.version, x._a) for x in operands]
+    return outs
+
+
+def noted(out: Tensor, recipe: Recipe, operands: Sequence[Any], name: str, numbers: Sequence[Any] = ()) -> Tensor:
+    """Return the result of a recipe, recorded if one of its operands requires a gradient."""
+    if Mode.is_plain and not Recorder.explains:
+        return _attach_history(out, recipe, operands, name, numbers)
+    return noted_results((out,), recipe, operands, name, numbers)[0]
+
+
+def _attach_history(out: Tensor, recipe: Recipe, operands: Sequence[Any], name: str, numbers: Sequence[Any]) -> Tensor:
+    """Return a result with its step, where no mode and no explanation takes more: the way of what is called most."""
     if Mode.grad and not out._inference:
         active = tuple([i for i, x in enumerate(operands) if not isinstance(x, np.ndarray) and x.requires_grad])
         if active and out._a.dtype.kind == "f":
-            record(out, name or grad_name(op), recipe, operands, active)
-    if Mode.dual is not None:
-        Recorder.pushed(out, operands, recipe, name or grad_name(op))
-    if out._fn is not None:
-        return out
-    if Recorder.explains:
-        Recorder.lost(out, operands, op)
+            make_step((out,), name, recipe, operands, active, numbers)
     return out
 
 
-def shown_by(
-    array: Array, op: str, build: Callable[..., Node], x: Tensor, settings: Any, name: str | None = None
-) -> Tensor:
-    """Return the result of an operation as a view of its operand: an array that shows the operand's memory."""
-    out = apply(op, build, (x,), settings, name)
-    out._a = array
-    _show(out, (x,), recipe_for((op, settings, (x._a.shape, x._a.dtype)), build, (x._a,)))
+def noted_results(
+    outs: tuple[Tensor, ...], recipe: Recipe, operands: Sequence[Any], name: str, numbers: Sequence[Any] = ()
+) -> tuple[Tensor, ...]:
+    """Return the results of a recipe, recorded as those of one step if one of its operands requires a gradient."""
+    if Mode.tracer is not None:
+        return Mode.tracer(recipe, operands, numbers)
+    if Mode.maps:
+        for out in outs:
+            mapped(out, operands)
+    if Mode.grad and not outs[0]._inference:
+        active = tuple([i for i, x in enumerate(operands) if not isinstance(x, np.ndarray) and x.requires_grad])
+        if active and outs[0]._a.dtype.kind == "f":
+            record(outs, name, recipe, operands, active, numbers)
+    if Mode.dual is not None:
+        for out, node in zip(outs, recipe.outputs, strict=True):
+            Recorder.pushed(out, operands, recipe, node, name, numbers)
+    if Recorder.explains and outs[0]._fn is None:
+        for out in outs:
+            Recorder.lost(out, operands, recipe.op)
+    return outs
+
+
+def view_of(x: Tensor, array: Array, recipe: Recipe, numbers: Sequence[Any]) -> Tensor:
+    """Return a view of a tensor: an array that shows its memory, as a recipe says."""
+    out = Make.tensor(array)
+    _show(out, x, recipe, numbers)
     return out
 
 
@@ -349,65 +472,106 @@ def mapped(out: Tensor, operands: Sequence[Any]) -> Tensor:
     return out
 
 
-def _show(out: Tensor, operands: Sequence[Any], recipe: Recipe) -> None:
-    """Make a result a view of its operand, if they share memory."""
-    (x,) = operands
-    if out._a.size and not np.may_share_memory(out._a, x._a):
-        return
-    out._memory = x._memory
-    out._inference = x._inference
-    if x._inference:
-        return
-    out._base = x if x._base is None else x._base
-    out._how = (recipe,) if x._base is None else (*x._how, recipe)
-    out._seen = out._memory.version
+def _show(out: Tensor, x: Tensor, recipe: Recipe, numbers: Sequence[Any]) -> None:
+    """Make a result a view of its operand."""
+    memory = out._memory = x._memory
+    if x._inference or out._inference:
+        out._inference = x._inference
+        if x._inference:
+            return
+    if x._base is None:
+        out._base, out._how = x, ((recipe, numbers),)
+    else:
+        out._base, out._how = x._base, (*x._how, (recipe, numbers))
+    out._seen = memory.version
     if not Mode.grad:
         out._origin = Origin(Maker.INFERENCE if Mode.inference else Maker.NO_GRAD)
     elif x._origin is not None:
         out._origin = x._origin.inner()
 
 
-def record(out: Tensor, name: str, recipe: Recipe, operands: Sequence[Any], active: tuple[int, ...]) -> None:
-    """Record the step of a result, given its operands, of which the active ones require gradients."""
-    out._fn = step = Step(tuple([edge_of(x) if i in active else None for i, x in enumerate(operands)]))
-    step.called, step.shape, step.recipe, step.pull = name, recipe.output.shape, recipe, recipe.pull(active)
-    reads = step.pull.reads
-    needed, step.keeps = step.pull.saved(name)
-    if reads or needed:
-        checks: list[Any] = []
-        kept: list[Any] = [None] * (len(operands) + 1)
-        for i in reads.union(needed):
-            x = operands[i] if i < len(operands) else out
-            a = x if isinstance(x, np.ndarray) else x._a
-            if i in reads:  # a copy of what PyTorch's own rule does not read: a later change in place does no harm
-                kept[i] = a if i in needed else a.copy("K")
-            if i in needed and x is not a:
-                raise_if(x._inference, "inference tensor saved")
-                checks.append((x._memory, x._memory.version, a, None if x is out else x, i))
-        step.checks, step.kept = checks, kept
+def record(
+    outs: Sequence[Tensor],
+    name: str,
+    recipe: Recipe,
+    operands: Sequence[Any],
+    active: tuple[int, ...],
+    numbers: Sequence[Any] = (),
+) -> None:
+    """Record the step of results, given its operands, of which the active ones require gradients, and its numbers."""
+    step = make_step(outs, name, recipe, operands, active, numbers)
     if Recorder.explains or Mode.anomaly:
         step.line = script_line()
         step.operands = tuple(None if e is not None else x for e, x in zip(step.edges, operands, strict=True))
-        arrays = (x if isinstance(x, np.ndarray) else x._a for x in operands)
-        step.arose = not finite(out._a) and all(map(finite, arrays))
-    if Recorder.explains:
-        step.result = out._a, out._memory, out._memory.version
+        if Recorder.explains:
+            step.read, step.made = tuple(map(moment, operands)), tuple(map(moment, outs))
     if Mode.hooks is not None and step.keeps:
-        Mode.hooks.pack(step, out)
+        Mode.hooks.pack(step, outs)
+
+
+def make_step(
+    outs: Sequence[Tensor],
+    name: str,
+    recipe: Recipe,
+    operands: Sequence[Any],
+    active: tuple[int, ...],
+    numbers: Sequence[Any],
+) -> Step:
+    """Return the step of results, which refer to it, with what a backward needs and nothing for explanations."""
+    edges: list[Any] = [None] * len(operands)
+    for i in active:
+        edges[i] = edge_of(operands[i])
+    step = Step(tuple(edges))
+    outs[0]._fn = step
+    pull = step.pull = recipe.pulls.get(active) or recipe.pull(active)
+    step.called, step.shapes, step.recipe = name, recipe.shapes, recipe
+    if len(outs) > 1:
+        step.count = len(outs)
+        for i, out in enumerate(outs):
+            out._fn, out._output = step, i
+    if numbers:
+        step.numbers = numbers
+    if pull.follow_inputs:
+        step.columns = [i for i in active if is_column_major(operands[i]._a)]
+    saved = pull.known.get(name) or pull.saved(name)
+    step.keeps = saved.keeps
+    if saved.kept:
+        checks: list[Any] = []
+        count = len(operands)
+        kept: list[Any] = [None] * (count + len(outs))
+        for i, is_read, is_needed in saved.kept:
+            x = operands[i] if i < count else outs[i - count]
+            a = x if isinstance(x, np.ndarray) else x._a
+            if is_read:  # a copy of what PyTorch's own rule does not read: a later change in place does no harm
+                kept[i] = a if is_needed else a.copy("K")
+            if is_needed and x is not a:
+                raise_if(x._inference, "inference tensor saved")
+                checks.append((x._memory, x._memory.version, a, x if i < count else None, i))
+        step.checks, step.kept = checks, kept
+    return step
 
 
 def finite(a: Array) -> bool:
     """Return whether all numbers of an array are finite."""
-    return a.dtype.kind != "f" or bool(np.isfinite(a).all())
+    if 0 in a.strides:  # an expanded array: each number once
+        a = a[tuple(slice(None if step else 1) for step in a.strides)]
+    # The sum of squares is one pass of BLAS; it may overflow where no number does.
+    return a.dtype.kind != "f" or bool(np.isfinite(np.vdot(a, a)) or np.isfinite(a).all())
+
+
+def edge_made(x: Tensor) -> Edge | None:
+    """Return the edge of a tensor's step, of a view's as well where its memory has changed since; None of a leaf."""
+    step = x._fn
+    return None if step is None else (step, x._output if step.count > 1 else 0)
 
 
 def edge_of(x: Tensor) -> Edge:
     """Return the edge of a tensor."""
-    step = x._step
+    step = x._fn if x._base is None else x._step
     if step is not None:
-        return step
+        return step, x._output if step.count > 1 else 0
     leaf = x._leaf() if x._leaf is not None else None
     if leaf is None:
         leaf = Leaf(x)
         x._leaf = weakref.ref(leaf)
-    return leaf
+    return leaf, 0

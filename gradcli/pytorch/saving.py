@@ -89,7 +89,7 @@ class _Writer:
         for name, kind in _CONTAINERS.items():
             if type(obj) is kind:
                 return {name: self._pairs(obj) if isinstance(obj, dict) else [self.described(v) for v in obj]}
-        lacks = not isinstance(obj, Module) or _class_named(typename(obj)) is not type(obj)
+        lacks = not isinstance(obj, Module) or _class_of_name(typename(obj)) is not type(obj)
         missing_if(lacks, f"torch.save of a {type(obj).__name__}", "only data are saved, such as model.state_dict()")
         return {"module": typename(obj), "holds": self._pairs({k: v for k, v in vars(obj).items() if k != "_kind"})}
 
@@ -101,7 +101,7 @@ class _Writer:
         return {"array": len(self.arrays) - 1, "dtype": array.dtype.str, "shape": array.shape}
 
 
-def _class_named(name: str) -> type[Module] | None:
+def _class_of_name(name: str) -> type[Module] | None:
     """Return a class of modules by its name: of `torch.nn`, or a script's own."""
     home, _, cls = name.rpartition(".")
     known = vars(nn) if home.startswith("torch.nn.") else vars(sys.modules.get(home, object))
@@ -117,14 +117,14 @@ def load(f: Any, map_location: Any = None, weights_only: bool = True, **_: Any) 
     """
     try:
         with zipfile.ZipFile(f) as file:
-            return _loaded(Archive(file), weights_only)
+            return _load_archive(Archive(file), weights_only)
     except zipfile.BadZipFile:
         raise torch_error("not an archive") from None
     except (LookupError, TypeError, ValueError, RecursionError, NotImplementedError, EOFError, struct.error) as error:
         raise Damaged("what it says cannot be read") from error
 
 
-def _loaded(archive: Archive, weights_only: bool) -> Any:
+def _load_archive(archive: Archive, weights_only: bool) -> Any:
     if _STRUCTURE in archive.names:
         return _Maker(archive, weights_only).restored(json.loads(archive.read(_STRUCTURE)))
     index = next((name for name in archive.names if name.endswith("/data.pkl")), None)
@@ -183,7 +183,7 @@ class _Maker:
 
     def _module(self, name: str, holds: list[Any], index: int) -> Any:
         self._check(name)
-        kind = _class_named(name)
+        kind = _class_of_name(name)
         if kind is None:
             raise torch_error("class that is not there", name.rpartition(".")[2])
         self.seen[index] = result = object.__new__(kind)
@@ -193,13 +193,13 @@ class _Maker:
 
     def _check(self, name: str) -> None:
         if name and self.weights_only:
-            raise _more(name)
+            raise _weights_only_error(name)
 
 
 def _unknown(name: str, weights_only: bool) -> BaseException:
-    return _more(name) if weights_only else MissingError(f"torch.load of a {name} that PyTorch has saved")
+    return _weights_only_error(name) if weights_only else MissingError(f"torch.load of a {name} that PyTorch has saved")
 
 
-def _more(name: str) -> Exception:
+def _weights_only_error(name: str) -> Exception:
     """Return the error for what is more than weights where no more is wanted."""
     return torch_error("more than weights", name, "\x1b[1m", "\x1b[0m", kind=pickle.UnpicklingError)

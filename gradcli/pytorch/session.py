@@ -19,12 +19,13 @@ from importlib.machinery import BuiltinImporter, ModuleSpec, SourceFileLoader
 from pathlib import Path
 from typing import Any
 
+from gradcli.files import program_text
 from gradcli.graph import shapes
-from gradcli.imports import ScriptImports
+from gradcli.process.script_imports import ScriptImports
+from gradcli.process.tracebacks import exit_status, traceback_text
 from gradcli.pytorch.functions import fact
 from gradcli.pytorch.messages import MissingError, missing
 from gradcli.pytorch.nn.table import rows
-from gradcli.tracebacks import traceback_text
 
 _MODULES = (
     *(
@@ -66,6 +67,7 @@ _OTHERS = {
 # Where gradcli has what a script imports.
 MODULES = {f"torch.{name}": name for name in _MODULES} | {f"torch.{name}": home for name, home in _OTHERS.items()}
 MODULES["torch"] = MODULES.pop("torch.torch")
+MODULES["functorch"] = "func"  # as it was called before it was part of `torch`
 
 
 # What runs with PyTorch's own binary alone, installed or not.
@@ -96,20 +98,20 @@ class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         top = name.partition(".")[0]
         if top in ("torchvision", "torchaudio", "torchtext"):
             raise MissingError(top, _NEEDS_PYTORCH.format(top))
-        if top != "torch":
+        if top not in ("torch", "functorch"):
             return None
         if name not in MODULES:
             if _is_unknown(name):
                 return None  # Python raises its own error
+            if top == "functorch":
+                raise MissingError(name)
             raise missing(name.removeprefix("torch."), [m.removeprefix("torch.") for m in MODULES], "torch.")
         return ModuleSpec(name, self, is_package=True)
 
     def create_module(self, spec: ModuleSpec) -> types.ModuleType:
         result = import_module(f"gradcli.pytorch.{MODULES[spec.name]}")
         view = types.ModuleType(spec.name, result.__doc__)
-        defined, elsewhere = _defined(result), getattr(result, "ELSEWHERE", {})
-        view.__dict__.update({name: getattr(result, name) for name in defined})
-        view.__dict__["__all__"] = [*defined, *(name for name in elsewhere if name[0] != "_")]
+        view.__dict__.update({name: getattr(result, name) for name in _defined(result)})
         view.__getattr__ = partial(_attribute, result, view)  # type: ignore[method-assign]
         view.__dir__ = partial(_names, view)  # type: ignore[method-assign]
         return view
@@ -135,7 +137,9 @@ def _defined(module: types.ModuleType) -> list[str]:
 def _attribute(module: types.ModuleType, view: types.ModuleType, attribute: str) -> Any:
     """Return an attribute of a module, from the module that defines it, and set it there for the next time."""
     name, elsewhere = view.__name__, getattr(module, "ELSEWHERE", {})
-    if attribute in elsewhere:
+    if attribute == "__all__":
+        result: Any = [n for n in (*public(module), *elsewhere) if n[0] != "_"]
+    elif attribute in elsewhere:
         result = getattr(import_module(f"gradcli.pytorch.{elsewhere[attribute]}"), attribute)
     elif f"{name}.{attribute}" in MODULES:
         result = import_module(f"{name}.{attribute}")
@@ -143,10 +147,10 @@ def _attribute(module: types.ModuleType, view: types.ModuleType, attribute: str)
         try:
             result = module.__getattr__(attribute)
         except AttributeError:
-            from gradcli.pytorch.names import absent
+            from gradcli.pytorch.names import absent_name_error
 
             inner = [m.rpartition(".")[2] for m in MODULES if m.rpartition(".")[0] == name]
-            raise absent(name, attribute, [*public(module), *elsewhere, *inner]) from None
+            raise absent_name_error(name, attribute, [*public(module), *elsewhere, *inner]) from None
     setattr(view, attribute, result)
     return result
 
@@ -169,6 +173,8 @@ class _Script(importlib.abc.InspectLoader):
 
     def get_code(self, fullname: str) -> types.CodeType:
         script = self.script
+        if script.data is not None:
+            program_text(script.data, script.name)
         return compile(script.source if script.data is None else script.data, script.name, "exec", dont_inherit=True)
 
 
@@ -211,11 +217,11 @@ def _main(script: Script) -> types.ModuleType:
 
 
 @contextmanager
-def _as_main(script: Script) -> Iterator[types.ModuleType]:
-    """Make a module `__main__` in a block, with its arguments and its folder."""
+def _as_main(script: Script, emulates: bool) -> Iterator[types.ModuleType]:
+    """Make a module `__main__` in a block, with its arguments and its folder; `torch` is gradcli's or PyTorch."""
     main, finder = _main(script), _Finder()
     before = sys.modules["__main__"], sys.argv, shapes.MAX_ELEMENTS, sys.excepthook, threading.excepthook
-    torch = _taken_out()
+    torch = _taken_out() if emulates else {}
     sys.modules["__main__"], sys.argv = main, [script.name.replace("<stdin>", "-"), *script.arguments]
     shapes.MAX_ELEMENTS, threading.excepthook = _MAX_ELEMENTS, _in_a_thread
     if not Path(script.name).is_file():
@@ -223,24 +229,26 @@ def _as_main(script: Script) -> Iterator[types.ModuleType]:
         linecache.cache[script.name] = (len(script.source), None, lines, script.name)
     try:
         with ScriptImports(main, script.folder).started():
-            sys.meta_path.insert(0, finder)
+            if emulates:
+                sys.meta_path.insert(0, finder)
             yield main
     finally:
         with suppress(ValueError):  # the script may have removed it
             sys.meta_path.remove(finder)
-        _taken_out()
-        sys.modules.update(torch)
+        if emulates:
+            _taken_out()
+            sys.modules.update(torch)
         sys.modules["__main__"], sys.argv, shapes.MAX_ELEMENTS, sys.excepthook, threading.excepthook = before
 
 
 def _taken_out() -> dict[str, types.ModuleType]:
     """Remove all modules of `torch` from `sys.modules`, and return them."""
-    return {n: sys.modules.pop(n) for n in [*sys.modules] if n.partition(".")[0] == "torch"}
+    return {n: sys.modules.pop(n) for n in [*sys.modules] if n.partition(".")[0] in ("torch", "functorch")}
 
 
 def fresh() -> None:
     """Reset the state to that after the import of PyTorch."""
-    from gradcli.pytorch.cuts import CUTS
+    from gradcli.pytorch.cuts import CUTS, INNER
     from gradcli.pytorch.dtypes import float32, set_default_dtype
     from gradcli.pytorch.generator import DEFAULT
     from gradcli.pytorch.modes import Mode
@@ -252,27 +260,30 @@ def fresh() -> None:
     Mode.warned.clear()
     vars(Mode).clear()
     CUTS.clear()
+    INNER.clear()
     Recorder.swept = None
     DEFAULT.seed()
 
 
-def run(script: Script) -> Ending:
-    """Run a script to its end; what it prints goes where Python's does.
+def run(script: Script, emulates: bool = True) -> Ending:
+    """Run a script to its end, on gradcli's `torch` or on PyTorch; what it prints goes where Python's does.
 
     Errors: `MissingError` for what gradcli's `torch` lacks; `KeyboardInterrupt`, `BrokenPipeError`.
     """
-    fresh()
+    if emulates:
+        fresh()
     hook = sys.excepthook
-    with _as_main(script) as main:
+    with _as_main(script, emulates) as main:
         try:
             _Script(script).exec_module(main)
             ending = Ending(0)
         except SystemExit as error:
-            ending = Ending(_status(error))
+            ending = Ending(exit_status(error))
         except (MissingError, KeyboardInterrupt, BrokenPipeError):
             raise
         except BaseException as error:
-            _reworded(error)
+            if emulates:
+                _reworded(error)
             ending = Ending(1, error, None if sys.excepthook is hook else sys.excepthook)
         _joined()
     return ending
@@ -296,18 +307,11 @@ def _joined() -> None:
             thread.join()
 
 
-def _status(error: SystemExit) -> int:
-    if error.code is None or isinstance(error.code, int):
-        return (error.code or 0) & 0xFF
-    print(error.code, file=sys.stderr)
-    return 1
-
-
 def _reworded(error: BaseException) -> None:
     """Reword Python's errors about methods and shapes as they are for PyTorch's, which are written in C++."""
     owner = getattr(error, "obj", None)
     if type(error) is AttributeError and isinstance(owner, types.FunctionType):
-        is_here = owner.__module__.startswith(tuple(f"gradcli.pytorch.{m}" for m in ("names", "operations", "tensor")))
+        is_here = owner.__module__.startswith(tuple(f"gradcli.pytorch.{m}" for m in ("calls", "operations", "tensor")))
         if is_here and fact("python", owner.__name__) is None:
             error.args = (error.args[0].replace("'function'", "'builtin_function_or_method'"),)
     elif type(error) is TypeError and error.args == ("'Size' object is not callable",):

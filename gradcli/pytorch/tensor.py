@@ -10,13 +10,15 @@ from typing import TYPE_CHECKING, Any, Self, cast
 import numpy as np
 
 from gradcli.pytorch import record
+from gradcli.pytorch.chains import shows_base
 from gradcli.pytorch.cuts import Cut, Kind, cut
-from gradcli.pytorch.dtypes import CPU, OF_NUMPY, Size, dtype, strided
+from gradcli.pytorch.dtypes import CPU, OF_NUMPY, Size, dtype, sized, strided
 from gradcli.pytorch.messages import raise_if, torch_error, warn, warn_once
 from gradcli.pytorch.modes import Mode
+from gradcli.pytorch.moments import Memory, Moment
 from gradcli.pytorch.origins import Origin
 from gradcli.pytorch.printing import tensor_text
-from gradcli.pytorch.record import Handle, Leaf, Line, Memory, Step, edge_of, shown
+from gradcli.pytorch.record import Handle, Leaf, Line, Step, edge_of, shown
 
 Array = np.ndarray[Any, Any]
 
@@ -35,6 +37,8 @@ class Tensor(TensorBase):
     _memory: Memory
     _requires = False  # of a leaf, whether it requires a gradient
     _fn: Step | None = None  # what made it, if that is recorded
+    _output = 0  # its number among the results of a step that has several
+    _moment: weakref.ref[Moment] | None = None  # its numbers of now, where an operation has read or made them
     _called = ""  # what a function that is differentiated calls it
     _module: Any = None  # for explanations: the innermost module whose output it is, where no step made it
     _is_done = False  # whether a function was differentiated by it, and that is done
@@ -51,6 +55,7 @@ class Tensor(TensorBase):
     _reached: Line | None = None  # of a leaf, the line of the last backward that reached it
     _cleared: Line | None = None  # the line that has last set the gradient to None, or to 0
     _frozen: Line | None = None  # the line that has set requires_grad to False
+    _made = 0  # of a parameter, when it was created, as steps and optimizers count it
 
     if TYPE_CHECKING:  # given to the class by the modules that have its operations
         __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = __rtruediv__ = cast(Any, None)
@@ -63,7 +68,7 @@ class Tensor(TensorBase):
 
     @property
     def shape(self) -> Size:
-        return Size(self._a.shape[:-1])
+        return sized(self._a.shape[:-1])
 
     def size(self, dim: int | None = None) -> Any:
         return self.shape if dim is None else self._a.shape[:-1][axis_of(dim, self._a.ndim - 1)]
@@ -179,22 +184,24 @@ class Tensor(TensorBase):
     def retain_grad(self) -> None:
         raise_if(Mode.transforms, "retain_grad in a transform")
         raise_if(not self.requires_grad, "retain_grad without a gradient")
-        if (step := self._step) is not None:
-            step.retained = weakref.ref(self)
+        step, number = edge_of(self)
+        if isinstance(step, Step):
+            step.retained = {**step.retained, number: weakref.ref(self)}
 
-    output_nr = property(lambda self: getattr(self._step, "number", 0))
+    output_nr = property(lambda self: edge_of(self)[1])
 
     @property
     def retains_grad(self) -> bool:
-        return self._fn is not None and self._fn.retained is not None and self._fn.retained() is self
+        return self._fn is not None and any(x() is self for x in self._fn.retained.values())
 
     def register_hook(self, hook: Callable[..., Any]) -> Handle:
         raise_if(not self.requires_grad, "hook without a gradient")
-        return edge_of(self).hooked("_pres", hook)
+        fn, number = edge_of(self)
+        return fn.hooked_result(number, hook)
 
     def register_post_accumulate_grad_hook(self, hook: Callable[..., Any]) -> Handle:
         raise_if(not self.is_leaf or not self.requires_grad, "hook behind the gradient of no leaf")
-        return edge_of(self).hooked("_dones", hook)
+        return edge_of(self)[0].hooked("_dones", hook)
 
     @property
     def _version(self) -> int:
@@ -202,7 +209,7 @@ class Tensor(TensorBase):
         return self._memory.version
 
     def _is_view(self) -> bool:
-        return self._base is not None
+        return self._base is not None or (self._fn is not None and shows_base(self._fn.called))
 
     def is_inference(self) -> bool:
         return self._inference
@@ -259,6 +266,8 @@ class Tensor(TensorBase):
         raise_if(Mode.grad and self.requires_grad and not force, "numpy of what requires grad")
         check_unmapped("numbers of a map", self)
         cut(self, Kind.ARRAY, ".numpy()")
+        if record.Recorder.explains:
+            self._memory.storage.lend()
         return self._a[..., 0]
 
     def __array__(self, dtype: Any = None) -> Array:
@@ -337,14 +346,15 @@ def axis_of(dim: int, rank: int) -> int:
     Errors: `IndexError` where there is none, in PyTorch's words.
     """
     most = max(rank, 1)
-    raise_if(not -most <= dim < most, "no such axis", -most, most - 1, dim)
+    if not -most <= dim < most:
+        raise torch_error("no such axis", -most, most - 1, dim)
     return dim % most
 
 
 Number = (int, float, bool, np.number)  # types of what is a number beside tensors
 
 
-def listed(value: Any) -> Any:
+def as_sequence(value: Any) -> Any:
     """Return arguments that are passed one by one, or as one sequence."""
     return value[0] if len(value) == 1 and isinstance(value[0], tuple | list) else value
 

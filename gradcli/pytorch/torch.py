@@ -9,7 +9,7 @@ from typing import Any
 
 from gradcli.pytorch import modes
 from gradcli.pytorch.cuda import OutOfMemoryError
-from gradcli.pytorch.dtypes import Size, bool_, check_device, device, dtype, strided
+from gradcli.pytorch.dtypes import Size, bool_, check_device, contiguous_format, device, dtype, preserve_format, strided
 from gradcli.pytorch.names import TORCH, function_named, pytorch_names
 from gradcli.pytorch.printing import set_printoptions
 from gradcli.pytorch.tensor import Tensor
@@ -20,7 +20,7 @@ for _name in (
     *("random", "reductions", "storage", "views", "assembled", "statistics"),
 ):
     import_module(f"gradcli.pytorch.operations.{_name}")  # which registers names
-for _name in ("autograd", "autograd.graph", "inner_edges"):
+for _name in ("autograd", "autograd.graph"):
     import_module(f"gradcli.pytorch.{_name}")  # which completes tensors and what is recorded
 
 
@@ -46,8 +46,8 @@ TORCH.update(
         "set_printoptions": set_printoptions,
         **{name: getattr(math, name) for name in ("pi", "e", "inf", "nan")},
         "strided": strided,
-        "contiguous_format": "torch.contiguous_format",
-        "preserve_format": "torch.preserve_format",
+        "contiguous_format": contiguous_format,
+        "preserve_format": preserve_format,
         "newaxis": None,
         "get_default_device": lambda: device("cpu"),
         "set_default_device": check_device,
@@ -63,21 +63,14 @@ TORCH.update(
 
 ELSEWHERE = {"autocast": "amp", "GradScaler": "amp", "save": "saving", "load": "saving", "vmap": "func"}
 ELSEWHERE |= dict.fromkeys(("enable_grad", "inference_mode", "is_grad_enabled", "no_grad", "set_grad_enabled"), "modes")
-ELSEWHERE |= dict.fromkeys(("conv_transpose1d", "conv_transpose2d"), "nn.convolutions")
-ELSEWHERE |= dict.fromkeys(("avg_pool1d", "max_pool1d", "max_pool2d", "max_pool3d"), "nn.functional")
-ELSEWHERE |= dict.fromkeys(("conv1d", "conv2d", "conv3d", "prelu"), "nn.functional")
-ELSEWHERE |= dict.fromkeys(("bilinear", "cosine_similarity", "group_norm", "layer_norm", "rrelu"), "nn.functional")
-ELSEWHERE |= dict.fromkeys(("pairwise_distance", "pixel_shuffle", "pixel_unshuffle"), "nn.functional")
 
 
 def __getattr__(name: str) -> Any:
-    if name not in TORCH and (result := function_named(name)) is not None:
-        TORCH[name] = result
-    try:
-        return TORCH[name]
-    except KeyError:
-        raise AttributeError(name) from None
+    value = TORCH[name]
+    if value is None and name != "newaxis":
+        raise AttributeError(name)
+    return value
 
 
 def __dir__() -> list[str]:
-    return [n for n in pytorch_names()["torch"] if n in TORCH or function_named(n)]
+    return [n for n in pytorch_names()["torch"] if n in TORCH or function_named(n, "torch")]

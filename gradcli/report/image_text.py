@@ -10,13 +10,13 @@ from itertools import groupby, zip_longest
 import numpy as np
 from click import style, unstyle
 
-from gradcli.explain.results import Array
-from gradcli.explain.sections import Images, Panel, Value
-from gradcli.plain import printed
+from gradcli.pages.results import Array
+from gradcli.pages.sections import Images, Panel, Value
 from gradcli.report.images import coloured, colours, reduced, shares
 from gradcli.report.layout import GAP
 from gradcli.report.text_math import TextWriter
-from gradcli.wrapping import cells, wrapped
+from gradcli.text.plain import printed
+from gradcli.text.wrapping import cells, wrapped
 
 _HALF = "▀"
 _SHADES = ("  ", "░░", "▒▒", "▓▓", "██")

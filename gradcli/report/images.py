@@ -9,8 +9,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from gradcli.explain.results import Array
-from gradcli.explain.sections import Panel
+from gradcli.pages.results import Array
+from gradcli.pages.sections import Panel
 
 _ABOVE, _BELOW, _NAN = (178, 24, 43), (33, 102, 172), (240, 180, 0)
 _WHITE = 255.0

@@ -6,7 +6,7 @@ import xml.etree.ElementTree as ET
 from collections.abc import Mapping
 
 from gradcli.errors import InputError
-from gradcli.explain.check.verdicts import CheckResult, Verdict
+from gradcli.pages.check.verdicts import CheckResult, Verdict
 
 
 def junit(results: Mapping[str, CheckResult | InputError]) -> bytes:

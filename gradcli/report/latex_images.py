@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 
-from gradcli.explain.sections import Panel, Value
+from gradcli.pages.sections import Panel, Value
 from gradcli.report.images import colours, reduced
 from gradcli.report.latex_math import LatexWriter, escaped
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Sequence
+from itertools import chain
 from typing import TypeVar
 
 Item = TypeVar("Item")
@@ -148,7 +149,7 @@ def sized(display: str, wide: float) -> str:
 
 
 def pieces(latex: str, room: float = WIDTH) -> list[str]:
-    """Return a formula in pieces that fit into a line, broken at its signs of equality, and then at its sums.
+    """Return a formula in pieces that fit into a line, broken at its signs of equality, its sums, and settings.
 
     >>> pieces("a + b = c", 5), pieces(r"\\left(a + b\\right) c", 5)
     (['a + b', '= c'], ['\\\\left(a + b\\\\right) c'])
@@ -157,7 +158,8 @@ def pieces(latex: str, room: float = WIDTH) -> list[str]:
         return [latex]
     result: list[str] = []
     for part in _at(latex, ("=",)):
-        result += [part] if width(part) <= room else _filled(_at(part, ("+", "-")), room)
+        terms = [part] if width(part) <= room else _filled(_at(part, ("+", "-")), room)
+        result += chain.from_iterable([term] if width(term) <= room else _in_call(term, room) for term in terms)
     if len(result) > 1 and width(result[0]) < _SHORT:  # a name alone is no line
         result[:2] = [" ".join(result[:2])]
     return result
@@ -174,6 +176,26 @@ def _at(latex: str, signs: tuple[str, ...]) -> list[str]:
         depth += token.startswith(_OPENING) - token.startswith(_CLOSING)
         parts[-1] += token
     return [part.strip() for part in parts]
+
+
+def _in_call(latex: str, room: float) -> list[str]:
+    r"""Return the pieces of a formula between the settings of its calls, whose brackets end and begin there unseen.
+
+    >>> _in_call(r"f\left(x;\, a = 1,\, b = 2\right)", 8)
+    ['f\\left(x;\\right.', '\\left.a = 1,\\right.', '\\left.b = 2\\right)']
+    """
+    parts, opened = [""], [""]
+    for token in _TOKEN.findall(latex):
+        if token.startswith(_OPENING):
+            opened.append(token)
+        elif token.startswith(_CLOSING):
+            opened = opened[:-1]  # of a name, a bracket may close nothing
+        parts[-1] += token
+        if token == r"\," and opened[1:] == [r"\left"]:
+            parts.append("")
+    lines = _filled([part.strip() for part in parts], room)
+    begun = [lines[0], *(rf"\left.{line}" for line in lines[1:])]
+    return [*(line.removesuffix(r"\,") + r"\right." for line in begun[:-1]), begun[-1]]
 
 
 def _filled(parts: Sequence[str], room: float) -> list[str]:

@@ -8,8 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from gradcli.explain.results import Array
-from gradcli.explain.sections import (
+from gradcli.graph.node import operand
+from gradcli.notation.latex import LatexNotation
+from gradcli.notation.latex_names import LatexNames, latex_number, literal
+from gradcli.notation.latex_writer import matrix, times
+from gradcli.notation.writer import Binds
+from gradcli.pages.results import Array, Style
+from gradcli.pages.sections import (
     Added,
     Computed,
     Formula,
@@ -24,15 +29,9 @@ from gradcli.explain.sections import (
     Words,
     with_code,
 )
-from gradcli.explain.style import Style
-from gradcli.graph.node import operand
-from gradcli.notation.latex import LatexNotation
-from gradcli.notation.latex_names import LatexNames, latex_number, literal
-from gradcli.notation.latex_writer import matrix, times
-from gradcli.notation.writer import Binds
 from gradcli.report.latex_letters import SIGNS
 from gradcli.report.text_math import TextWriter
-from gradcli.wrapping import visible
+from gradcli.text.wrapping import visible
 
 _WHOLE = 36  # elements of an array that is set whole
 _FEW = 3
@@ -109,8 +108,11 @@ class LatexWriter(TextWriter):
         rows = [item.items for item in items if isinstance(item, Listed)] or [tuple(items)]
         return matrix([[self._rows(e.items) if isinstance(e, Listed) else self.write(e) for e in row] for row in rows])
 
-    def _factor(self, math: Math, signed: bool) -> str:
-        """Return a factor: a sum, a product with dots, and what has a sign and is not the first, in brackets."""
+    def _factor(self, math: Math, is_first: bool) -> str:
+        """Return a factor of a product, in brackets where it would be misread.
+
+        Brackets go around a sum, a product with dots, and what begins with a minus and is not the first factor.
+        """
         if isinstance(math, str):
             return self.names(math) if math.isidentifier() else self.write(math)
         text = self.write(math)
@@ -125,10 +127,12 @@ class LatexWriter(TextWriter):
                 grouped = is_sum or (dotted and operand(node, "mul") is not None)
             case _:
                 grouped = False
-        return self.brackets.format(text) if grouped or (text.startswith("-") and not signed) else text
+        return self.brackets.format(text) if grouped or (text.startswith("-") and not is_first) else text
 
     def element(self, value: Any) -> str:
-        """Return an element of an array: a number, or a formula."""
+        """Return an element of an array: a number, a truth value, or a formula."""
+        if isinstance(value, bool):
+            return rf"\mathrm{{{value}}}"
         if isinstance(value, int | float):
             text = self.number(float(value))
             return _SPECIAL.get(text) or latex_number(text)

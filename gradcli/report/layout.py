@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from gradcli.wrapping import broken, cells, wrapped
+from gradcli.text.wrapping import broken, cells, wrapped
 
 GAP = "   "
 _NARROW_GAP = "  "  # where columns would have to be made narrower
@@ -94,13 +94,9 @@ def table(rows: Sequence[Row], width: int) -> list[list[str]]:
         tried.append([*_narrowed(sizes[:-1], room - last, least[:-1]), last])
     laid_out = [_laid_out(rows, sizes, gap) for sizes in tried]
     return min(
-        laid_out, key=lambda attempt: (any(cells(line) > width for row in attempt for line in row), _height(attempt))
+        laid_out,
+        key=lambda attempt: (any(cells(line) > width for row in attempt for line in row), sum(map(len, attempt))),
     )
-
-
-def _height(rows: Sequence[Sequence[str]]) -> int:
-    """Return how many lines rows have together."""
-    return sum(map(len, rows))
 
 
 def _laid_out(rows: Sequence[Row], sizes: Sequence[int], gap: str) -> list[list[str]]:

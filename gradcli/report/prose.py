@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from itertools import chain
 
-from gradcli.wrapping import cells, wrapped
+from gradcli.text.wrapping import cells, wrapped
 
 _IMAGE = re.compile(r"^!\[.*\n?", re.MULTILINE)
 _LINK = re.compile(r"\[([^\]]+)\]\([^)]+\)")

@@ -1,4 +1,4 @@
-"""The formats of pages and of data: their names are those of the files in `pages` and `data`."""
+"""The formats of pages and of data: their names are those of the files in `documents` and `data`."""
 
 from __future__ import annotations
 
@@ -7,11 +7,12 @@ from collections.abc import Iterable, Iterator
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from gradcli.report import data, pages
+from gradcli.report import data, documents
 
 if TYPE_CHECKING:
-    from gradcli.explain.protocol import Answer
-    from gradcli.explain.sections import Page
+    from gradcli.pages.picture.head import Head
+    from gradcli.pages.results import Answer
+    from gradcli.pages.sections import Page
 
 DIGITS = 6  # significant ones on a page
 
@@ -22,9 +23,10 @@ def _formats(package: Any, first: tuple[str, ...]) -> tuple[str, ...]:
     return (*first, *sorted(name for name in names - {*first} if name.isalpha()))
 
 
-PAGES = _formats(pages, ("table", "latex", "markdown"))
+PAGES = _formats(documents, ("table", "latex", "markdown"))
 DATA = _formats(data, ("json", "csv"))
 FORMATS = (PAGES[0], *DATA, *PAGES[1:])
+PAGE_ENDINGS = {".html": "html", ".md": "markdown", ".tex": "latex", ".txt": PAGES[0]}  # of files of pages
 
 
 class Look(NamedTuple):
@@ -36,7 +38,7 @@ class Look(NamedTuple):
 
 
 def _page_format(style: str) -> Any:
-    return import_module(f"gradcli.report.pages.{style}")
+    return import_module(f"gradcli.report.documents.{style}")
 
 
 def has_documents(style: str) -> bool:
@@ -49,11 +51,28 @@ def is_printed(style: str) -> bool:
     return getattr(_page_format(style), "PRINTED", False)
 
 
-def render_pages(pages: Iterable[Page], look: Look) -> str:
-    """Return pages one after the other."""
+def render_pages(pages: Iterable[Page], look: Look, head: Head | None = None) -> str:
+    """Return pages one after the other, as a document with a `head` where its format has one."""
     page_format = _page_format(look.style)
     text = "\n".join(page_format.render(page, look.digits) for page in pages)
-    return str(page_format.document(text)) if look.standalone else text
+    if not look.standalone:
+        return text
+    if head is None or not hasattr(page_format, "PICTURE"):
+        return str(page_format.document(text))
+    return str(page_format.document(page_format.headed(head.title, _drawn(head, page_format.PICTURE, look)) + text))
+
+
+def _drawn(head: Head, language: str, look: Look) -> str:
+    """Return the picture of a head; nothing where it is larger than its language can say."""
+    from gradcli.errors import InputError
+    from gradcli.report.pictures.render import render_picture
+
+    if head.picture is None:
+        return ""
+    try:
+        return render_picture(head.picture, language, look.digits)
+    except InputError:
+        return ""
 
 
 def data_lines(result: Answer, style: str) -> Iterator[str]:

@@ -8,8 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from gradcli.explain.results import Array
-from gradcli.explain.sections import (
+from gradcli.graph.names import element_name
+from gradcli.graph.node import Exact
+from gradcli.graph.operations import OPERATIONS
+from gradcli.notation.nodes import Notation
+from gradcli.notation.numbers import array_text, number_text, shape_text
+from gradcli.notation.writer import Binds
+from gradcli.pages.results import Array, Style
+from gradcli.pages.sections import (
     VJP,
     Added,
     Computed,
@@ -30,14 +36,7 @@ from gradcli.explain.sections import (
     VectorProduct,
     Words,
 )
-from gradcli.explain.style import Style
-from gradcli.graph.names import element_name
-from gradcli.graph.node import Exact
-from gradcli.graph.operations import OPERATIONS
-from gradcli.notation.nodes import Notation
-from gradcli.notation.numbers import array_text, number_text, shape_text
-from gradcli.notation.writer import Binds
-from gradcli.wrapping import visible
+from gradcli.text.wrapping import visible
 
 WHOLE = 12  # elements of an array that is shown whole
 _FEW = 3  # elements along an axis of a larger one
@@ -127,12 +126,15 @@ class TextWriter:
         text = self.write(term)
         return text if first or not text.startswith("-") else self.brackets.format(text)
 
-    def _factor(self, math: Math, signed: bool) -> str:
-        """Return a factor: a formula, and a number with a sign that is not the first, in brackets."""
+    def _factor(self, math: Math, is_first: bool) -> str:
+        """Return a factor of a product, in brackets where it would be misread.
+
+        Brackets go around a compound formula, and around a negative number that is not the first factor: `2·(-3)`.
+        """
         text = self.write(math)
         match math:
             case Value(array) if array.dtype != object:
-                grouped = text.startswith("-") and not signed
+                grouped = text.startswith("-") and not is_first
             case Value(array):
                 grouped = not array.shape and not _is_atom(array.item())
             case Computed(node, names, implicit=implicit):
@@ -163,7 +165,9 @@ class TextWriter:
         return text if float(short) == value else number_text(float(short)) if "e" not in short else short
 
     def element(self, value: Any) -> str:
-        """Return an element of an array: a number, or a formula."""
+        """Return an element of an array: a number, a truth value, or a formula."""
+        if isinstance(value, bool):
+            return str(value)
         if isinstance(value, int | float):
             return self.number(float(value))
         from gradcli.notation.formulas import code

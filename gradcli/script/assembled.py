@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import product
-from typing import Any
 
 from gradcli.graph.construct import broadcast, index, stack
 from gradcli.graph.node import Node, operand
 from gradcli.graph.shapes import size_of
-from gradcli.pytorch.record import Step
-from gradcli.script.operands import literal
+from gradcli.record.record import Operation
 
 _SMALL = 16  # elements of an array that is written as what it was and what was assigned
 _MANY = 1000  # of one that is assembled
@@ -19,24 +17,30 @@ _MANY = 1000  # of one that is assembled
 
 @dataclass
 class Assembly:
-    """The elements so far of each array that is being filled, by the step that filled a part."""
+    """The elements so far of each array that is being filled, by the result that filled a part."""
 
-    parts: dict[Any, dict[int, Node]] = field(default_factory=dict)
+    parts: dict[int, dict[int, Node]] = field(default_factory=dict)
 
-    def whole(self, step: Step, operands: Sequence[Node]) -> Node | None:
-        """Return an array whose elements were assigned part by part as a list, once the last of them is there."""
-        if step.recipe.op != "assign" or not 0 < (count := size_of(step.shape)) <= _MANY:
+    def whole(self, operation: Operation, operands: Sequence[Node], start: Node) -> Node | None:
+        """Return an array whose elements are assigned part by part as a list, once the last of them is there.
+
+        `start` is what it was before the first of them.
+        """
+        (definition,), (result,) = operation.definitions, operation.results
+        size = definition.steps[-1].shape if definition.steps else ()
+        if not 0 < (count := size_of(size)) <= _MANY:
             return None
-        positions, shape = step.recipe.settings
+        first, _, *numbers = operation.operands
+        positions, *chosen = (n.whole.reshape(-1).tolist() for n in numbers)  # type: ignore[union-attr]
+        shape = operation.settings
         value = operands[1] if operands[1].shape == shape else broadcast(operands[1], shape)
-        before = self.parts.get(step.edges[0], {}) if step.edges[0] is not None else {}
+        before = self.parts.get(first, {}) if isinstance(first, int) else {}
         if not before and count <= _SMALL:
-            first: Any = step.operands and step.operands[0]
-            start = operands[0] if operands[0].args or first is None else literal(first)
             before = dict(enumerate(_elements(start)))
-        elements = dict(zip(positions.numbers.reshape(-1).tolist(), _elements(value), strict=True))
-        self.parts[step] = parts = {**before, **elements}
-        return _nested(parts, step.shape) if len(parts) == count else None
+        assigned = _elements(value)
+        elements = dict(zip(positions, [assigned[k] for k in chosen[0]] if chosen else assigned, strict=True))
+        self.parts[result] = parts = {**before, **elements}
+        return _nested(parts, size) if len(parts) == count else None
 
 
 def _elements(node: Node) -> list[Node]:

@@ -13,16 +13,18 @@ from typing import Any
 import numpy as np
 
 from gradcli.engine.differences import along
-from gradcli.explain.check.check_page import check_page
-from gradcli.explain.check.claim import Case, derivative
-from gradcli.explain.check.proof import entry_name
-from gradcli.explain.check.verdicts import WHY, CheckResult, Settings, Verdict, check
-from gradcli.explain.sections import Section, Text
-from gradcli.explain.style import PLAIN
 from gradcli.graph.construct import broadcast, total
 from gradcli.graph.graph import Graph
 from gradcli.graph.node import const, leaf
 from gradcli.graph.rewrite import are_equal, substituted
+from gradcli.pages.check.claim import Case, derivative
+from gradcli.pages.check.page import check_page
+from gradcli.pages.check.proof import entry_name
+from gradcli.pages.check.reasons import times_the_right_value
+from gradcli.pages.check.verdicts import WHY, CheckResult, Settings, Verdict, check
+from gradcli.pages.results import PLAIN
+from gradcli.pages.sections import Section, Text
+from gradcli.process.tracebacks import text_of
 from gradcli.pytorch.record import Recorder
 from gradcli.pytorch.session import Script
 from gradcli.pytorch.tensor import new
@@ -64,7 +66,7 @@ class Calls:
     def add(self, cls: type, arguments: tuple[Any, ...], needed: tuple[bool, ...]) -> None:
         """Keep a call."""
         result = self.kept.setdefault(cls, [])
-        if len(result) < MOST and cls.__module__ != "gradcli.pytorch.autograd.function":
+        if len(result) < MOST and not cls.__module__.startswith(("gradcli.", "torch.")):
             result.append(Applied.of(cls, arguments, needed))
 
     def failed(self, error: BaseException, text: str) -> None:
@@ -121,7 +123,7 @@ def _at_each(calls: Sequence[Applied], script: Script, fixes: list[Change]) -> I
             cases = list(_cases(call, replay))
         except Exception as error:
             name = next((n for n, needed in zip(call.names, call.needed, strict=True) if needed), "x")
-            why = f"it failed: {type(error).__name__}: {error}"
+            why = f"it failed: {type(error).__name__}: {text_of(error)}"
             yield Verdict(f"{name}.grad", _said(call, 1, 0), "undecided", "points", why=why)
             continue
         points = next((points for known, points in systems if _same(known, cases)), None)
@@ -159,7 +161,7 @@ def _cases(call: Applied, replay: Replay) -> Iterator[Case]:
         yours = broadcast(const(0), truth.shape) if yours is None else yours
         if yours.shape == truth.shape:
             said = _said(call, len(replay.weights), position)
-            yield Case(f"{name}.grad", said, graph, base, inputs[name], (), truth, yours, tuple(replay.weights))
+            yield Case(f"{name}.grad", said, graph, base, inputs[name], truth, yours, tuple(replay.weights))
 
 
 def _same(cases: Sequence[Case], others: Sequence[Case]) -> bool:
@@ -222,6 +224,5 @@ def _ratio(yours: Any, true: Any) -> str:
     ratio = (yours[some] / true[some]).mean() if some.any() else np.nan
     if not np.allclose(yours, ratio * true, rtol=1e-3, atol=1e-5 * size):
         return ""
-    if abs(ratio + 1) < 1e-3:
-        return "the sign: yours is -1 times the right value"
-    return "yours is 0" if abs(ratio) < 1e-3 else f"yours is {ratio:.4g} times the right value"
+    text = "-1" if abs(ratio + 1) < 1e-3 else f"{ratio:.4g}"
+    return "yours is 0" if abs(ratio) < 1e-3 else times_the_right_value(ratio, text)

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from gradcli.explain.check.claim import Case, numbers
 from gradcli.graph.node import Node
+from gradcli.pages.check.claim import Case, numbers
 from gradcli.script.errors import edits
 from gradcli.script.errors.source import Change, Text
 from gradcli.script.errors.syntax import parts

@@ -5,11 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from gradcli.errors import InputError
-from gradcli.explain.picture.boxes import View
-from gradcli.explain.picture.picture import picture
+from gradcli.pages.picture.boxes import View
+from gradcli.pages.picture.picture import picture
 from gradcli.pytorch.backward import Call
-from gradcli.report.pictures.converted import drawn_as, picture_file
-from gradcli.report.pictures.render import render_picture
+from gradcli.report.pictures.render import drawn_as, picture_file, render_picture
 from gradcli.report.render import DIGITS
 from gradcli.script.measured import measured
 from gradcli.script.scene import CallScene
@@ -32,7 +31,7 @@ class Drawing:
         self.trouble = self._trouble(scene)
         if not self.trouble:
             recorded = scene.recorded
-            view = View(recorded.wrt, recorded.at, recorded.v, measured=measured(call, recorded))
+            view = View(recorded.wrt, recorded.at, recorded.v, measured=measured(recorded))
             try:
                 self.text = self._live(scene, view) if self.style == "html" else self._picture(scene, view)
             except InputError as error:  # the script goes on
@@ -42,6 +41,8 @@ class Drawing:
         """Return why a call is not drawn."""
         if scene.trouble or not scene.recorded.wrt:
             return scene.trouble or "the call reaches no leaf"
+        if any(use.is_change or use.formula is not None for use in scene.recorded.functions.values()):
+            return "tensors were changed in place between the lines that read them, and no step is recorded of that"
         if scene.recorded.functions:
             return "it goes through an autograd.Function, whose backward has no graph"
         count = len(scene.recorded.graph.nodes)
@@ -55,8 +56,7 @@ class Drawing:
         return picture_file(self.text, self.style)
 
     def _live(self, scene: CallScene, view: View) -> str:
-        from gradcli.explain.live.kernels import Kernels
-        from gradcli.explain.live.program import live
+        from gradcli.pages.live import Kernels, live
         from gradcli.report.live.live_page import live_document
 
         kernels = Kernels()

@@ -3,27 +3,33 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from gradcli.activity import lasting
 from gradcli.errors import InputError
+from gradcli.pages.sections import Block, Code
+from gradcli.process.activity import lasting
+from gradcli.process.tracebacks import text_of
 from gradcli.pytorch.record import Recorder, finite
+from gradcli.pytorch.recording import Tape
 from gradcli.script.drawing import Drawing
 from gradcli.script.naming import names_of, script_frames
+from gradcli.script.pages.flow import MANY, as_data, flow, flow_section
 from gradcli.script.pages.gradients import not_finite
 from gradcli.script.pages.sums import Sums
 from gradcli.script.progress import Progress
-from gradcli.script.recorded import recorded
-from gradcli.script.scene import CallScene
+from gradcli.script.recorded import check_size, recorded
+from gradcli.script.scene import CallScene, Site
 from gradcli.script.shown import Printed, columns
 from gradcli.script.system import Recorded
-from gradcli.wrapping import in_words, wrapped
+from gradcli.text.wrapping import in_words, wrapped
 
 if TYPE_CHECKING:
     from gradcli.pytorch.backward import Call, Request
@@ -45,12 +51,16 @@ class Explainer:
     steps: bool = False
     round: int = 0  # the time that a line is reached that is explained; 0: the first one
     drawing: Drawing | None = None  # of the first call that is explained
+    only: Sequence[str] = ()  # the sections of a page that are shown; none: all
+    unroll: bool = False  # rounds of loops are written out
     progress: Progress = field(default_factory=Progress)
-    seen: Counter[int] = field(default_factory=Counter)
+    seen: Counter[Site] = field(default_factory=Counter)
     sums: Sums = field(default_factory=Sums)
-    warned: set[int] = field(default_factory=set)
+    warned: set[Site] = field(default_factory=set)
+    told: set[str] = field(default_factory=set)  # the surprises on pages
     waiting: dict[int, CallScene] = field(default_factory=dict)  # by the identity of the call that is running
     request: Any = None  # of the last call; its page covers all calls for it
+    held: list[Callable[[], None]] = field(default_factory=list)  # what is shown behind the call that they run within
     requests: dict[Request, tuple[Call, CallScene]] = field(default_factory=dict)  # without a result yet
 
     @contextmanager
@@ -65,59 +75,74 @@ class Explainer:
             Recorder.before = Recorder.done = Recorder.answered = None
 
     def begins(self, call: Call) -> None:
-        """Read the recorded graph, before the call frees it."""
+        """Hold the recorded steps, before the call frees them."""
         self.waiting.pop(id(call), None)  # of one that failed, and is gone
-        frame, line = self._position()
-        if self._is_covered(call) or not self._is_wanted(line):
+        frame, site = self._position(call.depth)
+        if self._is_covered(call) or not self._explains_now(site):
             return
         call.explained = True
-        scene = self._scene(frame, line)
+        scene = self._scene(frame, site)
         scene.reached = {id(x): x._reached for x in scene.names.tensors.values() if x._reached is not None}
+        with _room():
+            scene.tape = Tape(call, scene.names)
+        self.waiting[id(call)] = scene
+
+    def _read(self, scene: CallScene) -> None:
+        """Read the system of a call that is done from its record."""
+        assert scene.tape is not None
         try:
             with _room():
-                scene.recorded = recorded(call, scene.names, {self.script.name: self.script.source})
+                check_size(len(scene.tape.steps))  # before they are written
+                record = scene.tape.record()
+                scene.recorded = recorded(record, record.backwards[0], {self.script.name: self.script.source})
         except InputError as error:
             scene.trouble = error.message
         except Exception as error:  # the script goes on, whatever we cannot explain
             scene.trouble = _fault(error)
-        self.waiting[id(call)] = scene
 
-    def _position(self) -> tuple[Any, int]:
-        """Return the frame that is running, and the line of the script itself, also for a frame of another file."""
+    def _position(self, depth: int = 0) -> tuple[Any, Site]:
+        """Return the frame that is running, and the call with the line of the script, also for a frame elsewhere."""
         frames = [*script_frames()]
         line = next((f.f_lineno for f in frames if f.f_code.co_filename == self.script.name), 0)
-        return next(iter(frames), None), line
+        frame = next(iter(frames), None)
+        return frame, Site.of(line, frame, depth)
 
-    def _scene(self, frame: Any, line: int) -> CallScene:
-        return CallScene(self.script, line, names_of(frame), steps=self.steps)
+    def _scene(self, frame: Any, site: Site) -> CallScene:
+        unroll = self.unroll or self.style == "json"  # whose objects have the rounds, and the loop beside them
+        names = names_of(frame)
+        return CallScene(self.script, site.line, names, site=site, steps=self.steps, unroll=unroll, told=self.told)
 
     def _is_covered(self, call: Call) -> bool:
         """Return whether a call is one of several for what a script asked for by name, and not the first of them."""
         before, self.request = self.request, call.request
         return self.style != "json" and call.request is not None and (call.request is before or not call.request.name)
 
-    def _is_wanted(self, line: int) -> bool:
-        """Count a line, and return whether it is explained this time."""
-        self.seen[line] += 1
-        if self.lines and line not in self.lines:
+    def _explains_now(self, site: Site) -> bool:
+        """Count a call, and return whether it is explained this time."""
+        self.seen[site] += 1
+        if self.lines and site.line not in self.lines:
             return False
         if self.round:
-            return self.seen[line] == self.round
-        return self.seen[line] == 1 or self.every or self.style == "json"
+            return self.seen[site] == self.round
+        return self.seen[site] == 1 or self.every or self.style == "json"
 
     def is_done(self, call: Call) -> None:
         """Explain a call that is done."""
         scene = self.waiting.pop(id(call), None)
+        if scene is not None:
+            self._read(scene)
+        norm = None
         if call.request is None:
-            self.progress.add(scene.line if scene is not None else self._position()[1], call, scene)
+            norm = self.progress.add(scene.site if scene is not None else self._position(call.depth)[1], call, scene)
         if scene is None:
-            if self.sums.lines or self.sums.left:
-                self.sums.again(self._position()[1], call)
-            self._warn(call)
+            if self.sums.left:
+                self.sums.again(self._position(call.depth)[1], call)
+            if norm is None or not math.isfinite(norm):
+                self._warn(call)
             return
         self.sums.first(scene, call)
         if call.request is not None and not _is_finite(call):
-            self.warned.add(scene.line)  # its page covers the calls that follow
+            self.warned.add(scene.site)  # its page covers the calls that follow
         if self.style == "json":
             self._show_row(call, scene)
         elif call.request is not None:
@@ -142,57 +167,78 @@ class Explainer:
                 text = self._page(call, scene)
         if self.drawing is not None:
             self.drawing.add(call, scene)
-        self.shown.explained(call, scene, f"line {scene.line}: {scene.source(scene.line)}", text)
+        title = f"line {scene.line}: {scene.source(scene.line)}"
+        self._in_order(call, partial(self.shown.explained, call, scene, title, text))
+
+    def _in_order(self, call: Call, show: Callable[[], None]) -> None:
+        """Show a call, and behind it those that ran within it."""
+        if call.depth:
+            self.held.append(show)
+            return
+        held, self.held = self.held, []
+        for each in (show, *held):
+            each()
 
     def _show_row(self, call: Call, scene: CallScene) -> None:
         """Show a call as JSON; the first one at a line, or each with `every`, with its formulas."""
+        from gradcli.report.data.json import plain
         from gradcli.script.pages.page import page
-        from gradcli.script.pages.rows import explanation, row
+        from gradcli.script.pages.rows import explanation, loop_objects, row
 
         data = row(call, scene)
+        if len(scene.recorded.call.leaves) > MANY:
+            data["flow"] = plain(as_data(flow(scene.recorded.record, scene.recorded.call)))
         if self.drawing is not None:
             self.drawing.add(call, scene)
-        if self.seen[scene.line] == max(1, self.round) or self.every:
+        if self.seen[scene.site] == max(1, self.round) or self.every:
             with _room(), suppress(Exception):
-                data |= explanation(page(call, scene))
-        self.shown.text(json.dumps(data))
+                data |= explanation(page(call, scene)) | loop_objects(scene)
+        self._in_order(call, partial(self.shown.text, json.dumps(data)))
         self._warn(call)
 
     def _page(self, call: Call, scene: CallScene) -> str:
         from gradcli.report.render import Look, render_pages
         from gradcli.script.pages.page import page
 
-        return render_pages([page(call, scene)], Look("table" if self.style == "html" else self.style)).rstrip("\n")
+        shown = page(call, scene)
+        record, backward = scene.recorded.record, scene.recorded.call
+        if record.backwards and ("flow" in self.only or len(backward.leaves) > MANY):
+            section = flow_section(record, backward)
+            shown = replace(shown, sections=(*shown.sections[:-1], section, *shown.sections[-1:]))
+        return render_pages([shown.only(self.only)], Look("table" if self.style == "html" else self.style)).rstrip("\n")
 
     def _warn(self, call: Call) -> None:
         """Warn of a gradient that is not finite, once a line, where no page is shown that does."""
         if _is_finite(call):
             return
-        frame, line = self._position()
-        if line not in self.warned:
-            self.warned.add(line)
-            times = f", reached {self.seen[line]:,} times" * (self.seen[line] > 1)
-            for text in not_finite(call, self._scene(frame, line), f"line {line}{times}: "):
-                self.note("\n".join(wrapped(text, columns(), "  ")))
+        frame, site = self._position(call.depth)
+        if site not in self.warned:
+            self.warned.add(site)
+            times = f", reached {self.seen[site]:,} times" * (self.seen[site] > 1)
+            for block in not_finite(call, self._scene(frame, site), f"line {site.line}{times}: "):
+                self.note("\n".join(_lines(block)))
 
     def stepped(self, optimizer: Any, done: Sequence[Any]) -> None:
         """Show what an optimizer did with the gradients."""
         if self.style == "json":
             return
-        frame, line = self._position()
-        if self._is_wanted(line):
-            from gradcli.script.pages.steps import changed, left_out, step_lines
+        frame, site = self._position()
+        if self._explains_now(site):
+            from gradcli.script.pages.steps import step_lines
 
-            scene = self._scene(frame, line)
-            first, *more = step_lines(optimizer, done, scene)
-            more = changed(done, scene, self.sums.left) + more
-            more += left_out(scene.names.tensors, frame)
+            scene, line = self._scene(frame, site), site.line
+            try:
+                first, *more = step_lines(optimizer, done, scene, self.sums.left)
+            except Exception as error:  # the script goes on, whatever we cannot explain
+                first, more = f"not explained: {_fault(error)}", []
             self.shown.words([f"line {line}, {scene.source(line)}: {first}", *more])
 
     def failed(self, error: BaseException, text: str) -> None:
         """Note why the script failed, and what fixes it; `text` is the traceback that was printed."""
+        for show in self.held:
+            show()
+        from gradcli.process.tracebacks import line_of
         from gradcli.script.errors.why import why
-        from gradcli.tracebacks import line_of
 
         try:
             reason = why(error, self.script)
@@ -204,23 +250,35 @@ class Explainer:
 
     def again(self) -> None:
         """Show how the loss went at lines that were reached again, and note which lines these are."""
-        for line in sorted(self.seen) if self.style != "json" else ():
-            if words := self.progress.words(line, columns()):
-                self.shown.words(words)
+        lines: dict[int, list[Site]] = {}
+        for site in self.seen:
+            lines.setdefault(site.line, []).append(site)
+        for line in sorted(lines) if self.style != "json" else ():
+            for site in lines[line]:
+                if words := self.progress.words(site, columns()):
+                    self.shown.words(words)
         if self.round and max(self.seen.values(), default=0) < self.round:
-            times = "; ".join(f"line {line}: {count:,}" for line, count in sorted(self.seen.items()))
+            times = "; ".join(f"line {line}: {max(self.seen[s] for s in lines[line]):,}" for line in sorted(lines))
             self.note(f"note: no line is reached {self.round:,} times" + (times and f" ({times})"))
         if self.every or self.style != "table":
             return
-        for line in sorted(self.lines - self.seen.keys()):
-            known = f"line{'s' * (len(self.seen) > 1)} {in_words([*map(str, sorted(self.seen))])}" if self.seen else ""
+        for line in sorted(self.lines - lines.keys()):
+            known = f"line{'s' * (len(lines) > 1)} {in_words([*map(str, sorted(lines))])}" if lines else ""
             self.note(f"note: line {line} has no call to explain" + (known and f"; there are calls at {known}"))
-        for line, count in sorted(self.seen.items()):
-            if count > 1 and (not self.lines or line in self.lines):
-                sums = self.sums.words(line)
-                times, it = ("time", "it") if count == 2 else ("times", "them")
-                more = f"line {line}, {count - 1:,} more {times}; --all shows {it}"
+        for line in sorted(lines):
+            count = sum(self.seen[site] - 1 for site in lines[line])
+            if count and (not self.lines or line in self.lines):
+                sums = "; ".join(dict.fromkeys(filter(None, map(self.sums.words, lines[line]))))
+                times, it = ("time", "it") if count == 1 else ("times", "them")
+                more = f"line {line}, {count:,} more {times}; --all shows {it}"
                 self.note("\n".join(wrapped(f"{more}: {sums}" if sums else more, columns(), "  ")))
+
+
+def _lines(block: Block) -> list[str]:
+    """Return a sentence, or the lines of a fix, as lines."""
+    if isinstance(block, Code):
+        return [f"  {block.caption}: {block.lines[0]}", *(f"    {line}" for line in block.lines[1:])]
+    return wrapped("".join(map(str, getattr(block, "parts", ()))), columns(), "  ")
 
 
 def _is_finite(call: Call) -> bool:
@@ -242,4 +300,4 @@ def _fault(error: Exception) -> str:
     """Return in words that an explanation failed."""
     if os.environ.get("GRADCLI_TRACEBACK"):
         raise error
-    return f"a fault of gradcli's, please report it: {type(error).__name__}: {error}"
+    return f"a fault of gradcli's, please report it: {type(error).__name__}: {text_of(error)}"

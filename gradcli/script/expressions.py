@@ -1,7 +1,7 @@
 """The expressions of recorded operations in a script's files, with their targets and operands.
 
-A recorded line knows its file, its code and its instruction; Python knows for each instruction which columns of which
-lines it was compiled from.  Files are parsed when the first of their lines is looked up.
+A record knows of each operation the columns of the lines that it was compiled from.  Files are parsed when the first of
+their lines is looked up.
 """
 
 from __future__ import annotations
@@ -11,16 +11,10 @@ import linecache
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from types import CodeType
 from typing import Any, NamedTuple
 
-from gradcli.pytorch.record import Line, Step
+from gradcli.record.record import CallSite, Operation, Span
 
-Span = tuple[int | None, int | None, int | None, int | None]  # first and last line, first and last column
-
-# Which argument of a call each operand of a step is, where it is not that at the same position, by the function ("" for
-# a module) and the operation; -1 for none.
-_ORDER: Mapping[tuple[str, str], Sequence[int]] = {("linear", "addmm"): (2, 0, 1), ("", "addmm"): (-1, 0, -1)}
 _LONG = 24  # characters of a name that is written as the script has it
 
 
@@ -37,12 +31,28 @@ class Expression(NamedTuple):
         return self.targets[0] if len(self.targets) == 1 else ""
 
 
+class LoopSpan(NamedTuple):
+    """A loop: its first and its last line, the names that it calls, and what counts its rounds: of `range`, say."""
+
+    first: tuple[int, int]
+    last: tuple[int, int]
+    calls: frozenset[str]
+    counter: str
+
+    def has(self, site: CallSite) -> bool:
+        """Return whether a place is in the loop: its line, or its first column where that is known."""
+        row, _, column, _ = site.span or (None, None, None, None)
+        where = (site.line, self.first[1]) if row is None or column is None else (row, column)
+        return self.first <= where <= self.last
+
+
 class File(NamedTuple):
-    """The expressions of a file by their spans, the names that it imports, and those that it assigns to."""
+    """The expressions of a file by their spans, the names that it imports, those that it assigns to, and its loops."""
 
     expressions: Mapping[Span, Expression]
     imported: frozenset[str]
     assigned: frozenset[str]
+    loops: tuple[LoopSpan, ...] = ()
 
 
 @dataclass
@@ -51,7 +61,6 @@ class Expressions:
 
     sources: Mapping[str, str] = field(default_factory=dict)
     files: dict[str, File] = field(default_factory=dict)
-    spans: dict[CodeType, list[Span]] = field(default_factory=dict)
 
     def file(self, name: str) -> File:
         """Return a parsed file; an empty one if it cannot be parsed."""
@@ -60,25 +69,19 @@ class Expressions:
             self.files[name] = _read(source)
         return self.files[name]
 
-    def of(self, line: Line) -> Expression | None:
-        """Return the expression that the instruction of a line computes.
+    def of(self, site: CallSite) -> Expression | None:
+        """Return the expression that is computed at a place.
 
-        >>> line = Line(1)
-        >>> line.file, line.code, line.call = "f.py", compile("h = c * x ** 2", "f.py", "exec"), (0, 10)
-        >>> found = Expressions({"f.py": "h = c * x ** 2"}).of(line)
+        >>> site = CallSite("f.py", 1, (1, 1, 8, 14))
+        >>> found = Expressions({"f.py": "h = c * x ** 2"}).of(site)
         >>> ast.unparse(found.node), found.target, found.whole
         ('x ** 2', 'h', False)
         """
-        if line.code is None:
-            return None
-        if line.code not in self.spans:
-            self.spans[line.code] = [*line.code.co_positions()]
-        spans, k = self.spans[line.code], line.call[1] // 2
-        return self.file(line.file).expressions.get(spans[k]) if k < len(spans) else None
+        return self.file(site.file).expressions.get(site.span) if site.span is not None else None
 
-    def operands(self, line: Line) -> Sequence[ast.expr]:
-        """Return the expressions of what the operation of a line reads; those of a method begin with its object."""
-        result = self.of(line)
+    def operands(self, site: CallSite) -> Sequence[ast.expr]:
+        """Return the expressions of what an operation at a place reads; those of a method begin with its object."""
+        result = self.of(site)
         match result and result.node:
             case ast.BinOp(left, _, right):
                 return left, right
@@ -87,50 +90,56 @@ class Expressions:
             case ast.UnaryOp(_, operand):
                 return (operand,)
             case ast.Call(func, args):
-                is_method = isinstance(func, ast.Attribute) and not line.inside
-                is_method = is_method and _root(func) not in self.file(line.file).imported
+                is_method = isinstance(func, ast.Attribute) and not site.is_module
+                is_method = is_method and _root(func) not in self.file(site.file).imported
                 return [func.value, *args] if is_method and isinstance(func, ast.Attribute) else args
         return ()
 
-    def operand_name(self, step: Step, i: int, or_function: bool = False) -> str:
-        """Return the script's name of a step's operand at a position; "" unless it is certainly a variable.
+    def operand_name(self, operation: Operation, i: int, or_function: bool = False) -> str:
+        """Return the script's name of an operation's operand at a position; "" unless it is certainly a variable.
 
         With `or_function` the operand may be a call of an imported function, whose name is returned.
         """
-        result = self.of(step.line)
-        operands = self.operands(step.line)
+        site, is_custom = operation.site, operation.is_opaque
+        result, operands = self.of(site), self.operands(site)
         if result is not None and isinstance(result.node, ast.Call):
-            called = "" if step.line.inside else _last(result.node.func)
-            if not (step.is_custom or step.line.inside or _is_called(step, called)):
-                order = _ORDER.get((called, step.recipe.op), ())
-            else:
-                order = _ORDER.get((called, "" if step.is_custom else step.recipe.op), range(len(operands)))
-            i = order[i] if i < len(order) else len(operands)
+            called = "" if site.is_module else _last(result.node.func)
+            if not (is_custom or site.is_module or _is_called(operation, called)):
+                return ""
         if not 0 <= i < len(operands):
             return ""
-        return variable(operands[i]) or (self.function(step.line, operands[i]) if or_function else "")
+        return variable(operands[i]) or (self.function(site, operands[i]) if or_function else "")
 
-    def function(self, line: Line, node: ast.expr) -> str:
+    def function(self, site: CallSite, node: ast.expr) -> str:
         """Return the name of an imported module's function that makes an operand: randn_like."""
-        is_imported = isinstance(node, ast.Call) and _root(node.func) in self.file(line.file).imported
+        is_imported = isinstance(node, ast.Call) and _root(node.func) in self.file(site.file).imported
         return _last(node.func) if isinstance(node, ast.Call) and is_imported else ""
 
-    def is_call_of(self, line: Line, module: str) -> bool:
-        """Return whether the instruction of a line calls a module itself, and not one that contains it."""
-        result = self.of(line)
-        called = variable(result.node.func) if result is not None and isinstance(result.node, ast.Call) else ""
-        return bool(line.inside and called) and f".{module}".endswith(f".{called}")
+    def called(self, site: CallSite) -> str:
+        """Return the name of the function that is called at a place; "" for anything else."""
+        result = self.of(site)
+        return _last(result.node.func) if result is not None and isinstance(result.node, ast.Call) else ""
 
-    def call_name(self, line: Line, module: str) -> str:
+    def is_call_of(self, site: CallSite, module: str) -> bool:
+        """Return whether a module itself is called at a place, and not one that contains it."""
+        result = self.of(site)
+        called = variable(result.node.func) if result is not None and isinstance(result.node, ast.Call) else ""
+        return bool(site.is_module and called) and f".{module}".endswith(f".{called}")
+
+    def call_name(self, site: CallSite, module: str) -> str:
         """Return the name of a module's output in one of its calls: D(fake).0 of D.0, D(fake) of D itself."""
-        result = self.of(line)
-        if result is None or not line.inside or not isinstance(result.node, ast.Call):
+        result = self.of(site)
+        if result is None or not site.is_module or not isinstance(result.node, ast.Call):
             return module
         written, called = _plain_call(result.node), variable(result.node.func)
         before, called_here, rest = f".{module}.".rpartition(f".{called}.")
         if not (written and called_here) or len(written) > _LONG or "[" in written:
             return module
         return f"{before}.{written}.{rest}".strip(".")
+
+    def loops(self) -> list[LoopSpan]:
+        """Return the loops of all files."""
+        return [loop for file in self.files.values() for loop in file.loops]
 
     def assigned(self) -> set[str]:
         """Return the names that the files assign to."""
@@ -163,10 +172,10 @@ def _last(node: ast.expr) -> str:
     return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
 
 
-def _is_called(step: Step, name: str) -> bool:
-    """Return whether a step is the operation of that name, so that it reads the arguments in their order."""
-    op = step.name().removesuffix("Backward0").lower()
-    return name.strip("_") == step.recipe.op or name.replace("_", "") == op
+def _is_called(operation: Operation, name: str) -> bool:
+    """Return whether an operation has that name, so that it reads the arguments in their order."""
+    op = operation.grad_fn.removesuffix("Backward0").lower()
+    return name.strip("_") == operation.row or name.replace("_", "") == op
 
 
 def _plain_call(node: ast.expr) -> str:
@@ -202,7 +211,32 @@ def _read(source: str) -> File:
             result.setdefault(_span(node), Expression(node))
     imports = (a for n in ast.walk(tree) if isinstance(n, ast.Import | ast.ImportFrom) for a in n.names)
     imported = frozenset((a.asname or a.name).partition(".")[0] for a in imports)
-    return File(result, imported, frozenset(name for e in result.values() for name in e.targets))
+    return File(result, imported, frozenset(name for e in result.values() for name in e.targets), tuple(_loops(tree)))
+
+
+def _loops(tree: ast.AST) -> Iterator[LoopSpan]:
+    for node in ast.walk(tree):
+        match node:
+            case ast.For(target, iterable):
+                index = _index(target, iterable)
+            case ast.ListComp(generators=[ast.comprehension(target, iterable)]):
+                index = _index(target, iterable)
+            case ast.While():
+                index = ""
+            case _:
+                continue
+        calls = frozenset(_last(n.func) for n in ast.walk(node) if isinstance(n, ast.Call))
+        yield LoopSpan((node.lineno, node.col_offset), (node.end_lineno or 0, node.end_col_offset or 0), calls, index)
+
+
+def _index(target: ast.expr, iterable: ast.expr) -> str:
+    """Return what counts the rounds of a loop; "" where nothing does, or its name says that it is not used."""
+    match target, iterable:
+        case (ast.Name(name), ast.Call(ast.Name(function))) if "range" in function:
+            return name.lstrip("_") and name
+        case (ast.Tuple([ast.Name(name), *_]), ast.Call(ast.Name("enumerate"))):
+            return name.lstrip("_") and name
+    return ""
 
 
 def _span(node: Any) -> Span:

@@ -3,34 +3,56 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from gradcli.engine.evaluate import at_point
-from gradcli.graph.construct import matmul, stack
-from gradcli.graph.graph import Graph, scheduled
-from gradcli.graph.node import Node, const, operand
-from gradcli.graph.shapes import Shape
+from gradcli.graph.construct import stack
+from gradcli.graph.graph import Graph
+from gradcli.graph.node import ARITHMETIC, Node, const
+from gradcli.graph.operations import OPERATIONS
+from gradcli.record.definition import Definition
 
 _FEW = 8  # elements of a vector with one that is not 0, which is written as a list
 
 
-def instance(output: Node, new: dict[Node, Node]) -> Node:
-    """Return a copy of a node for other inputs, in float64; comparisons of constants are folded."""
-    numbers: set[Node] = set()  # nodes that depend on no input
-    for node in scheduled([output], new):
-        if node in new:
-            continue
-        args = tuple(new[a] for a in node.args)
-        if node.op == "cast":
-            new[node] = args[0]
-        elif node.is_constant and node.dtype != "bool":
-            new[node] = const(node.settings[0], node.shape)
+def instance(
+    definition: Definition,
+    operands: Sequence[Node],
+    known: Sequence[Node] = (),
+    shared: dict[tuple[Any, ...], Node] | None = None,
+) -> list[Node]:
+    """Return the operands, a copy of each step of a definition, in float64, and last that of its result.
+
+    Comparisons of constants are folded, and so is arithmetic with numbers that are known here, and were not where the
+    definition was made.  `shared` are the copies of the definitions of the operation's other results.
+    """
+    numbers: set[Node] = set()  # nodes that depend on no operand
+    folding = {*known}
+    nodes = [*operands]
+    for op, positions, settings, shape, dtype in definition.steps:
+        args = tuple(nodes[k] for k in positions)
+        key = op, args, settings, shape
+        if shared is not None and key in shared:
+            nodes.append(shared[key])
+        elif op == "cast":
+            nodes.append(args[0])
+        elif op == "const" and dtype != "bool":
+            nodes.append(const(settings[0], shape, "int64" if dtype == "int64" else "float64"))
         else:
-            copy = Node(node.op, args, node.shape, node.settings, "bool" if node.dtype == "bool" else "float64")
+            copy = Node(op, args, shape, settings, "bool" if dtype == "bool" else "float64")
+            static = OPERATIONS[op].definition if args and args[-1].dtype == "int64" else None
+            if static is not None and OPERATIONS[op].kind != "call":  # of indices or positions, which are known here
+                copy = static(*settings, *args) or copy
+            elif not folding.isdisjoint(args) and op in ARITHMETIC:
+                copy = ARITHMETIC[op](copy) or copy
+                folding |= {copy} if copy.is_constant else set()
             if all(a.is_constant or a in numbers for a in args):
                 copy = _decided(copy)
                 numbers.add(copy)
-            new[node] = (existing_result(copy) if node is not output else None) or copy
-    return new[output]
+            nodes.append((existing_result(copy) if len(nodes) != definition.result else None) or copy)
+        if shared is not None:
+            shared[key] = nodes[-1]
+    return [*nodes, nodes[definition.result]]
 
 
 def _decided(node: Node) -> Node:
@@ -49,7 +71,7 @@ def existing_result(node: Node) -> Node | None:
         case "mul", _:  # the seed of a gradient
             return _beside(node, 1)
         case "reshape", _:  # hooks of modules add such steps
-            return first if node.shape == first.shape else _layer(first, node.shape)
+            return first if node.shape == first.shape else None
         case "transpose", (order,) if first.op == "transpose" and _are_back(order, *first.settings):
             return first.args[0]
     return _chosen(node, first)
@@ -64,7 +86,7 @@ def _chosen(node: Node, first: Node) -> Node | None:
             return first.args[k]
         case "and", _:  # a constant false
             return next((a for a in node.args if a.is_constant and a.value == 0), None)
-        case "where", _ if first.is_constant and not first.shape:
+        case (("where" | "corner"), _) if first.is_constant and not first.shape:
             chosen = node.args[1 if first.settings[0] else 2]
             return chosen if chosen.shape == node.shape else None
     return None
@@ -76,21 +98,6 @@ def _are_back(order: Sequence[int], before: Sequence[int]) -> bool:
 
 
 def _beside(node: Node, neutral: int) -> Node | None:
-    """Return the operand of the same shape beside the neutral element."""
-    number = next((a for a in node.args if a.value == neutral), None)
+    """Return the operand of the same shape beside the neutral element; a loop may begin with an array of zeros."""
+    number = next((a for a in node.args if a.value == neutral and (neutral or not a.shape)), None)
     return number and next((a for a in node.args if a is not number and a.shape == node.shape), None)
-
-
-def _layer(added: Node, shape: Shape) -> Node | None:
-    """Return a layer of a vector, or of batches of rows, which PyTorch reshapes to rows and back: x @ W.T + b."""
-    if added.op != "add":
-        return None
-    product, bias = added.args
-    summand = operand(bias, "broadcast") or bias
-    if product.op != "matmul" or not product.shape[1:] == summand.shape == shape[-1:]:
-        return None
-    rows, weight = product.args
-    if rows.is_constant:  # which has been reshaped already
-        return matmul(const(rows.settings[0], (*shape[:-1], rows.shape[-1])), weight) + summand
-    x = operand(rows, "reshape") or rows
-    return matmul(x, weight) + summand if x.shape[:-1] == shape[:-1] else None

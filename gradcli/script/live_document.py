@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import ast
 import io
+import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import TextIO
 
-from gradcli.explain.live.kernels import Kernels
-from gradcli.explain.live.program import live
-from gradcli.explain.picture.boxes import View
+from gradcli.pages.live import Kernels, live
+from gradcli.pages.picture.boxes import View
 from gradcli.pytorch.backward import Call
 from gradcli.pytorch.session import Script
 from gradcli.report.live.live_page import document, live_section, say, text, word
@@ -35,25 +36,27 @@ class _Entry:
 
 
 class _Stream(io.StringIO):
-    """The script's standard output, which is written into the document as it comes."""
+    """The script's standard output, which is written into the document as it comes, and into `also`."""
 
-    def __init__(self, to: LiveDocument) -> None:
+    def __init__(self, to: LiveDocument, also: TextIO | None) -> None:
         super().__init__()
-        self.to = to
+        self.to, self.also = to, also
 
     def write(self, text: str) -> int:
         """Write a text."""
+        if self.also is not None:
+            self.also.write(text)
         self.to.printed(text)
         return len(text)
 
 
 class LiveDocument(Printed):
-    """The document; pages are kept until it is complete."""
+    """The document; pages are kept until it is complete.  One for a file leaves the script its standard output, too."""
 
-    def __init__(self, script: Script) -> None:
+    def __init__(self, script: Script, to_file: bool = False) -> None:
         super().__init__()
         self.script = script
-        self.stream = _Stream(self)
+        self.stream = _Stream(self, sys.stdout if to_file else None)
         self.kernels = Kernels()
         self.entries: dict[int, list[_Entry]] = {}
         self.pages = self.letters = 0
@@ -110,7 +113,7 @@ class LiveDocument(Printed):
         numbers = sum(n.size for n in recorded.graph.nodes)
         if len(recorded.graph.nodes) > _NODES or numbers > _NUMBERS or self.letters > _LETTERS:
             return f'<p class="quiet">{text(say("noLiveLarge", f"{len(recorded.graph.nodes):,}"))}</p>'
-        if scene.altered:
+        if scene.altered or call.changes:
             return f'<p class="quiet">{word("noLiveHooks")}</p>'
         page = live(recorded.graph, View(recorded.wrt, recorded.at, recorded.v), self.kernels)
         self.pages += 1

@@ -2,68 +2,165 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 
-from gradcli.explain.results import Measured
-from gradcli.graph.node import Node
-from gradcli.pytorch.backward import Call
-from gradcli.pytorch.record import Edge, edge_of
+from gradcli.engine.evaluate import at_point
+from gradcli.graph.graph import Graph
+from gradcli.graph.names import adjoint_name
+from gradcli.graph.node import Node, leaf
+from gradcli.graph.vjp import sweep
+from gradcli.pages.backward.loss import loss_name
+from gradcli.pages.results import Hook, Measured
+from gradcli.record import record as records
+from gradcli.record.numbers import Numbers
+from gradcli.record.record import Operation
+from gradcli.script.operands import whole
 from gradcli.script.system import Recorded
 from gradcli.script.written import decimal
 
 Array = np.ndarray[Any, Any]
 
 _ROUNDING = 1e-3  # of the largest number: above it, float32 has lost more than digits
+HOOKED = "BackwardHookFunctionBackward"  # what a module with hooks passes its inputs and outputs through
 
 
-def measured(call: Call, recorded: Recorded) -> Measured:
+def measured(recorded: Recorded) -> Measured:
     """Return the numbers of a call, which are converted once, for its page and its picture."""
     if recorded.measured is None:
-        recorded.measured = _measured(call, recorded)
+        recorded.measured = _measured(recorded)
     return recorded.measured
 
 
-def _measured(call: Call, recorded: Recorded) -> Measured:
-    """Return the values of a call, and its adjoints and contributions where no hook has changed them on the way."""
-    altered = behind_hooks(call)
-    hooked = {change.edge for change in call.changes if change.step is None}  # and the hook ran before the step
-    arrived = {e: numbers(g._a) for e, g in call.adjoints.items() if e not in altered and not isinstance(g, dict)}
-    gradients = {name: arrived[e] for e, name in recorded.steps.items() if e in arrived}
-    adjoints = {recorded.graph.inputs[n]: gradients[n] for n in recorded.graph.inputs if n in gradients}
+def _measured(recorded: Recorded) -> Measured:
+    """Return the values of a call, its adjoints and contributions, and what hooks passed on in the place of adjoints.
+
+    Nothing is returned of what comes behind a hook whose work is no adjoint of the system.
+    """
+    hooks, altered = _hooks(recorded), behind_hooks(recorded)
+    arrived = {q: a for q, a in adjoints(recorded).items() if q not in altered}
+    gradients = {name: arrived[q] for q, name in recorded.names.items() if q in arrived}
+    operations, producers = recorded.record.operations, recorded.record.producers()
+    of_nodes = {recorded.graph.inputs[n]: gradients[n] for n in recorded.graph.inputs if n in gradients}
     contributions: dict[tuple[Node, int], Array] = {}
-    for node, step in recorded.results.items():
-        if step in arrived:
-            adjoints[node] = arrived[step]
-        pulled = call.pulled_steps.get(step)
-        if pulled is not None and step not in altered | hooked:
-            copies = {n: c for n, c in recorded.copies[step].items() if _is_copy(n, c, recorded.copies[step])}
-            contributions |= {(copies[n], i): numbers(a) for (n, i), a in pulled.contributions.items() if n in copies}
-            adjoints |= {copies[n]: numbers(a) for n, a in pulled.adjoints.items() if n in copies}
-    return Measured(gradients, adjoints, contributions, values(recorded, recorded.graph.nodes))
+    for node, q in recorded.results.items():
+        if q in arrived:
+            of_nodes[node] = arrived[q]
+            contributions |= _contributions(recorded, operations[producers[q][0]], q)
+    of_nodes |= {n: hook.before for n, hook in hooks.items()}
+    if hooks:
+        gradients |= {name: hooks[n].after for q, name in recorded.names.items() if (n := recorded.node(q)) in hooks}
+    return Measured(gradients, of_nodes, contributions, values(recorded, recorded.graph.nodes), hooks=hooks)
 
 
-def answered(call: Call, recorded: Recorded) -> Measured:
+def adjoints(recorded: Recorded) -> dict[int, Array]:
+    """Return the gradient of each quantity before its hooks, as the call had it."""
+    call, operations = recorded.call, recorded.record.operations
+    result = {operations[o].results[k]: g for (o, k), g in call.received.items()}
+    result |= {c.quantity: c.added for c in (*call.leaves, *call.retained)}
+    for hook in reversed(call.hooks):
+        if hook.operation is None:
+            result[hook.quantity] = hook.before
+    return {q: numbers(g) for q, g in result.items()}
+
+
+def _contributions(recorded: Recorded, o: Operation, q: int) -> dict[tuple[Node, int], Array]:
+    """Return what an operation sends to its operands, by the node that reads the operand, where one alone does."""
+    if q not in recorded.copies:
+        return {}
+    if len(o.results) > 1:
+        return _of_result(recorded, o, q)
+    (definition,), nodes = o.definitions, recorded.copies[q]
+    readers: dict[int, list[tuple[int, int]]] = {}
+    for k, step in enumerate(definition.steps, definition.operands):
+        for i, position in enumerate(step.args):
+            readers.setdefault(position, []).append((k, i))
+    result: dict[tuple[Node, int], Array] = {}
+    for position, ((k, i), *others) in readers.items():
+        sent = recorded.call.sent.get((o.id, position)) if position < definition.operands else None
+        step = definition.steps[k - definition.operands]
+        if sent is not None and not others and _is_copy(nodes[k], step, nodes):
+            result[nodes[k], i] = numbers(sent)
+    return result
+
+
+def _of_result(recorded: Recorded, o: Operation, q: int) -> dict[tuple[Node, int], Array]:
+    """Return what one of several results sends to the only operand of which it is a part, whose sum is recorded."""
+    number, nodes = o.results.index(q), recorded.copies[q]
+    definition, g = o.definitions[number], recorded.call.received.get((o.id, number))
+    read = [i for i, x in enumerate(o.operands) if isinstance(x, int)]
+    if g is None or len(definition.steps) != 1 or definition.steps[0].args != (0,) or read != [0]:
+        return {}
+    x = leaf(definition.shapes[0])
+    part = Graph.of({"x": x}, {"y": nodes[-1].with_args((x,))})
+    swept = sweep(part, ["x"])
+    gradient = swept.gradients["x"]
+    graph = Graph.of({"x": x, "v": swept.cotangents["y"]}, {"": gradient})
+    known = {"x": np.zeros(x.shape), "v": numbers(g)}
+    return {(nodes[-1], 0): at_point(graph, {n: known[n] for n in graph.inputs}, [gradient])[gradient]}
+
+
+def _is_copy(node: Node, step: Any, nodes: list[Node]) -> bool:
+    """Return whether a step of a definition is the same operation in the system, and not replaced by a simpler one."""
+    return node.op == step.op and node.args == tuple(nodes[k] for k in step.args)
+
+
+def _hooks(recorded: Recorded) -> dict[Node, Hook]:
+    """Return what hooks passed on in the place of the adjoints of the system's nodes."""
+    loss = loss_name(recorded.graph, recorded.v) if recorded.graph.outputs and recorded.v else ""
+    result: dict[Node, Hook] = {}
+    for hook in recorded.call.hooks:
+        if (node := hooked(hook, recorded)) is not None:
+            first = result.get(node)
+            before = first.name if first is not None else adjoint_name(recorded.label(node), loss)
+            old = numbers(hook.before) if first is None else first.before
+            name = hook.name if hook.name.isidentifier() else "hook"
+            result[node] = Hook(f"{name}({before})", old, numbers(hook.after))
+    return result
+
+
+def hooked(hook: records.Hook, recorded: Recorded) -> Node | None:
+    """Return the node whose adjoint a hook has changed; None where it was another gradient.
+
+    A hook of a module sees the gradient of its input, or of its output, in an operation of its own.
+    """
+    if hook.operation is not None:
+        return None
+    record, call = recorded.record, recorded.call
+    producers, q = record.producers(), hook.quantity
+    while q in producers and (o := record.operations[producers[q][0]]).grad_fn == HOOKED:
+        (inner,) = [x for x in o.operands if isinstance(x, int)]
+        if any(inner in other.operands for other in record.operations if other is not o):
+            return None
+        q = inner
+    # Of what `grad` asks for, and what also goes on, it returns the gradient that no hook has changed.
+    is_returned = call.function != "backward" and q in (call.inputs or ()) and q in producers
+    return None if is_returned else recorded.node(q)
+
+
+def answered(recorded: Recorded, result: Any) -> Measured:
     """Return the record of a call that is one of several for what a script asked for by name, with the result of all.
 
-    The script's result has a block for each input of the call; those that the system does not have are left out.
+    The script's `result` has a block for each input of the call; those that the system does not have are left out.
     """
-    known, result = measured(call, recorded), call.request.result if call.request is not None else ()
-    positions = {recorded.steps.get(edge_of(x), ""): k for k, x in enumerate(call.inputs or ())}
+    known, call = measured(recorded), recorded.call
+    positions = {recorded.names.get(q, ""): k for k, q in enumerate(call.inputs or ())}
     order = [(positions[name], recorded.at[name].size) for name in recorded.wrt]
-    match call.request and call.request.name:
+    match call.function:
         case _ if not result:
             return known
         case "jvp":
-            return known._replace(products={recorded.roots[0]: numbers(result[0]._a)})
+            return known._replace(products={recorded.roots[0]: numbers(result[0])})
         case "hvp":
-            return known._replace(products={name: numbers(result[positions[name]]._a) for name in recorded.wrt})
-        case "hessian":
-            rows = [[numbers(result[i][j]._a).reshape(m, n) for j, n in order] for i, m in order]
+            return known._replace(products={name: numbers(result[positions[name]]) for name in recorded.wrt})
+        case "hessian" if sum(v.whole.size for v in call.v if v.whole is not None) == 1:
+            rows = [[numbers(result[i][j]).reshape(m, n) for j, n in order] for i, m in order]
             return known._replace(matrix=np.block(rows))
-    blocks = [numbers(result[i]._a).reshape(-1, n) for i, n in order]
+        case "hessian":
+            return known
+    blocks = [numbers(result[i]).reshape(-1, n) for i, n in order]
     return known._replace(matrix=np.hstack(blocks))
 
 
@@ -74,40 +171,33 @@ def differ(formulas: Array, record: Array) -> bool:
 
 
 def values(recorded: Recorded, nodes: Iterable[Node]) -> dict[Node, Array]:
-    """Return the numbers that the script has computed for nodes of the system, as far as they are recorded.
-
-    Those within the recipe of a step are computed as the step did, from the operands that it has read.
-    """
-    nodes = {*nodes}
-    result = {n: recorded.values[n] for n in nodes if n in recorded.values}
-    for step, arrays in recorded.read.items():
-        copies = recorded.copies[step]
-        if not nodes.isdisjoint(copies.values() - result.keys()):
-            inner = step.recipe.inner_values(arrays)
-            result = {copies[n]: a for n, a in inner.items() if _is_copy(n, copies.get(n), copies)} | result
-    return {n: numbers(a) for n, a in result.items() if n in nodes and a.shape[:-1] == n.shape and n.dtype != "bool"}
+    """Return the numbers that the script has computed for nodes of the system, as far as they are recorded."""
+    known = {n: recorded.record.quantities[recorded.results[n]] for n in nodes if n in recorded.results}
+    known = {n: q for n, q in known.items() if q.numbers.whole is not None and q.shape == n.shape}
+    return {n: numbers(q.numbers) for n, q in known.items() if n.dtype != "bool"}
 
 
-def _is_copy(node: Node, copy: Node | None, copies: Mapping[Node, Node]) -> bool:
-    """Return whether a node of a recipe is the same operation in the system, and not replaced by a simpler one."""
-    return copy is not None and copy.op == node.op and copy.args == tuple(map(copies.__getitem__, node.args))
+def numbers(a: Numbers) -> Array:
+    """Return numbers in float64; few of them as the decimals that the script prints."""
+    return decimal(whole(a))
 
 
-def numbers(a: Array) -> Array:
-    """Return the numbers of a tensor in float64; few of them as the decimals that the script prints."""
-    return decimal(a[..., 0])
-
-
-def behind_hooks(call: Call) -> set[Edge]:
-    """Return the edges whose gradient is another one because of a hook on the way to them."""
-    waiting: list[Edge | None] = []
-    for change in call.changes:
-        # A hook of a step itself runs when its gradient has arrived; one behind a step changes what arrives next.
-        waiting += change.edge.edges if change.step is None else [change.edge]
-    result: set[Edge] = set()
+def behind_hooks(recorded: Recorded) -> set[int]:
+    """Return the quantities whose gradient is another one because of a hook that changed no adjoint of the system."""
+    record = recorded.record
+    producers = record.producers()
+    waiting: list[int] = []
+    for hook in [h for h in recorded.call.hooks if hooked(h, recorded) is None]:
+        # A hook of a quantity runs when its gradient has arrived; one behind an operation changes what arrives next.
+        if hook.operation is not None:
+            waiting.append(hook.quantity)
+        elif hook.quantity in producers:
+            waiting += [x for x in record.operations[producers[hook.quantity][0]].operands if isinstance(x, int)]
+    result: set[int] = set()
     while waiting:
-        edge = waiting.pop()
-        if edge is not None and edge not in result:
-            result.add(edge)
-            waiting += edge.edges
+        q = waiting.pop()
+        if q not in result:
+            result.add(q)
+            if q in producers:
+                waiting += [x for x in record.operations[producers[q][0]].operands if isinstance(x, int)]
     return result

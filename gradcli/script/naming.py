@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Container, Iterable, Iterator, Mapping
-from itertools import chain, count
 from typing import Any
 
 from gradcli.graph.names import element_name
+from gradcli.pytorch.record import edge_made
 from gradcli.pytorch.tensor import Tensor
 
 _FEW = 64  # tensors of a list, a dictionary or an object that get names
@@ -27,10 +27,10 @@ def script_frames(frame: Any = None) -> Iterator[Any]:
 
 
 class Names:
-    """The script's names of its tensors, of the steps that made them, and of its modules.
+    """The script's names of its tensors, of the edges of those that a step made, and of its modules.
 
     Two tensors are never compared, as that compares their elements.  What has a name is kept as long as its name, so
-    that nothing else takes its identity.  `tensors` are those with names of their own.
+    that nothing else takes its identity.  `every` has all names; `tensors` and `modules` are what has names of its own.
 
     >>> names, x = Names(), object()
     >>> names.add(x, "x")
@@ -40,26 +40,59 @@ class Names:
     """
 
     def __init__(self) -> None:
-        self._named: dict[int, tuple[Any, str]] = {}
+        self._named: dict[Any, tuple[Any, str]] = {}
+        self.every: set[str] = set()
         self.tensors: dict[str, Tensor] = {}
+        self.modules: dict[str, Any] = {}
 
     def add(self, x: Any, name: str) -> None:
         """Give a name to what has none."""
-        self._named.setdefault(id(x), (x, name))
+        if _key(x) not in self._named:
+            self._named[_key(x)] = x, name
+            self.every.add(name)
 
     def of(self, x: Any) -> str:
-        """Return the name of a tensor, a step or a module; "" where it has none."""
-        return self._named[id(x)][1] if id(x) in self._named else ""
+        """Return the name of a tensor, an edge or a module; "" where it has none."""
+        return self._named[_key(x)][1] if _key(x) in self._named else ""
 
     def in_order(self) -> list[str]:
         """Return all names, as the script defines them."""
         return [name for _, name in self._named.values()]
 
 
+def _key(x: Any) -> Any:
+    return x if type(x) is tuple else id(x)
+
+
+class FreshNames:
+    """Names that are not taken; of many with one stem, each search begins at the last one that was found.
+
+    >>> taken = {"x", "h1"}
+    >>> names = FreshNames(taken)
+    >>> names.like("x"), names.like("y"), names.numbered("h"), names.numbered("h")
+    ('x_2', 'y', 'h2', 'h2')
+    """
+
+    def __init__(self, *taken: Container[str]) -> None:
+        self.taken = taken
+        self.last: dict[str, int] = {}
+
+    def numbered(self, stem: str, first: int = 1) -> str:
+        """Return a stem with the first number of which the name is not taken."""
+        k = self.last.get(stem, first)
+        while any(f"{stem}{k}" in names for names in self.taken):
+            k += 1
+        self.last[stem] = k
+        return f"{stem}{k}"
+
+    def like(self, name: str) -> str:
+        """Return a name as it is, or with a number: x, or x_2."""
+        return self.numbered(f"{name}_", 2) if any(name in names for names in self.taken) else name
+
+
 def fresh(stem: str, taken: Container[str]) -> str:
     """Return a name that is not taken: x, or x_2."""
-    names = chain([stem], (f"{stem}_{k}" for k in count(2)))
-    return next(name for name in names if name not in taken)
+    return FreshNames(taken).like(stem)
 
 
 def names_of(frame: Any) -> Names:
@@ -76,7 +109,7 @@ def _collect(scope: Mapping[str, Any], names: Names) -> None:
         if name.startswith("__"):
             continue
         for inner, x in _parts(name, value, names):
-            _name(x, inner, names)
+            add_tensor(x, inner, names)
 
 
 def _parts(name: str, value: Any, names: Names, depth: int = 0) -> Iterator[tuple[str, Tensor]]:
@@ -116,13 +149,15 @@ def _of_module(name: str, module: Any, names: Names) -> None:
         return
     before = "" if name == "self" else f"{name}."
     for inner, parameter in parameters:
-        _name(parameter, before + inner, names)
+        add_tensor(parameter, before + inner, names)
     for inner, part in modules:
         names.add(part, before + inner if inner else name)
+        names.modules.setdefault(names.of(part), part)
 
 
-def _name(x: Tensor, name: str, names: Names) -> None:
+def add_tensor(x: Tensor, name: str, names: Names) -> None:
+    """Give a name to a tensor, and to the edge of one that a step made."""
     names.add(x, name)
     names.tensors.setdefault(name, x)
-    if x._fn is not None:
-        names.add(x._fn, name)
+    if (edge := edge_made(x)) is not None:
+        names.add(edge, name)

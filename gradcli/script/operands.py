@@ -4,19 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import partial
+from itertools import islice
 from typing import Any
 
 import numpy as np
 
 from gradcli.graph.node import Node, const, leaf
+from gradcli.graph.shapes import size_of
+from gradcli.graph.weights import Weights
 from gradcli.notation.nodes import Notation
 from gradcli.pytorch.calls import exact
-from gradcli.pytorch.cuts import Kind
-from gradcli.pytorch.record import Line, Step, edge_of
-from gradcli.pytorch.tensor import Tensor, new
+from gradcli.record.numbers import Numbers
+from gradcli.record.record import CallSite, Changed, Cut, Operation, Quantity, Record
 from gradcli.script.expressions import Expressions
 from gradcli.script.instances import instance
-from gradcli.script.naming import Names, fresh
+from gradcli.script.naming import FreshNames
 from gradcli.script.written import decimal, gives, node_of, shortest
 
 Array = np.ndarray[Any, Any]
@@ -24,24 +26,46 @@ Local = Callable[..., str]  # what an operand was called where it was read; with
 
 _SMALL = 16  # elements of an array without a name that is written out
 _BRIEF = 24  # digits of all of them
-
-
-def _address(a: Array) -> tuple[Any, ...]:
-    """Return where in memory the numbers of an array lie."""
-    return a.__array_interface__["data"][0], a.strides
+_AXES = 8  # of which the position of a part is written
 
 
 def _is_one_number(a: Array) -> bool:
     return bool((a == a.reshape(-1)[:1]).all())
 
 
-def literal(x: Tensor) -> Node:
+def literal(a: Array) -> Node:
     """Return a tensor's numbers as a constant."""
-    numbers = x._a.reshape(-1)
+    numbers = a.reshape(-1)
     values = tuple(exact(shortest(v)) for v in (numbers[:1] if _is_one_number(numbers) else numbers))
-    return const(
-        values[0] if len(values) == 1 else values, x._a.shape[:-1], "bool" if x._a.dtype == bool else "float64"
-    )
+    return const(values[0] if len(values) == 1 else values, a.shape, "bool" if a.dtype == bool else "float64")
+
+
+def number_node(numbers: Numbers) -> Node:
+    """Return indices, a position or a factor as a constant."""
+    a = whole(numbers)
+    if a.dtype.kind == "f":
+        return const(exact(shortest(a.reshape(-1)[0])))
+    if a.ndim == 1 and a.size <= _AXES:
+        return const(tuple(a.tolist()), a.shape, "int64")
+    return const(Weights(a), a.shape, "int64")
+
+
+def whole(numbers: Numbers) -> Array:
+    """Return all of some numbers."""
+    assert numbers.whole is not None
+    return numbers.whole
+
+
+def part_of(operation: Operation | None, record: Record) -> str:
+    """Return a part of a tensor with a name, which an operation shows, as it is typed: data[0:2]; "" for no part."""
+    if operation is None or operation.row != "view":
+        return ""
+    (source,), (q,) = operation.operands, operation.results
+    base = record.quantities[source]  # type: ignore[index]
+    if size_of(record.quantities[q].shape) >= size_of(base.shape):
+        return ""
+    node = leaf(base.shape)
+    return Notation({node: base.name}).expression(instance(operation.definitions[0], [node])[-1])
 
 
 def unnamed(_or_function: bool = False) -> str:
@@ -53,112 +77,127 @@ class Operands:
     """The inputs of a system, with their values and names, and the nodes of operands."""
 
     at: dict[str, Array]
-    tensors: dict[str, Tensor]
+    quantities: dict[str, Quantity]
+    since: dict[str, tuple[CallSite, CallSite]]
 
-    def __init__(self, names: Names, sources: Mapping[str, str]) -> None:
-        self.names = names
+    def __init__(self, record: Record, sources: Mapping[str, str]) -> None:
+        self.record = record
         self.expressions = Expressions(sources)
-        self.nodes: dict[Any, Node] = {}
+        self.producers = {q: record.operations[o] for q, (o, _) in record.producers().items()}
+        named = [(clock, name, q) for q in record.quantities for clock, name in q.names]
+        self.named: dict[str, Quantity] = {}  # what each name is now, in the order of the program's definitions
+        for _, name, q in sorted(named, key=lambda item: item[0]):
+            self.named.pop(name, None)
+            self.named[name] = q
+        self.every = {name for q in record.quantities if (name := q.name)} | {o.module for o in record.operations}
+        self.nodes: dict[int, Node] = {}  # by quantity
         self.inputs: dict[str, Node] = {}
         self.computed: dict[str, Node] = {}
+        self.free = FreshNames(self.inputs, self.computed)
+        self.free_beside_all = FreshNames(self.every, self.inputs, self.computed)
+        self.cuts = {e.result: e for e in reversed(record.events) if isinstance(e, Cut)}  # the first of each
+        self.changes = {e.storage: e.site for e in record.events if isinstance(e, Changed)}
 
     def fresh(self, name: str) -> str:
         """Return a name that no input has."""
-        return fresh(name, {*self.inputs, *self.computed})
+        return self.free.like(name)
 
     def unused(self, *names: str) -> str:
         """Return the first of some names that the script uses for nothing else, or else the last."""
-        taken = {*self.names.in_order(), *self.expressions.assigned()}
-        return next((name for name in names if name not in taken), names[-1])
+        assigned = self.expressions.assigned()
+        return next((n for n in names if n not in self.every and n not in assigned), names[-1])
 
-    def input(self, name: str, array: Array, x: Tensor | None = None) -> Node:
-        """Add an input, with the tensor that it is."""
+    def input(self, name: str, array: Array, quantity: Quantity | None = None) -> Node:
+        """Add an input, with the quantity that it is."""
         name = self.fresh(name)
-        node = leaf(array.shape[:-1])
-        if x is not None:
-            self.tensors[name] = x
+        node = leaf(array.shape)
+        if quantity is not None:
+            self.quantities[name] = quantity
         self.inputs[name] = node
-        self.at[name] = decimal(array[..., 0])
+        self.at[name] = decimal(array)
         return node
 
-    def local(self, step: Step, i: int, or_function: bool = False) -> str:
-        """Return the script's name of an operand where a step reads it, made distinct from other names.
+    def local(self, operation: Operation, i: int, or_function: bool = False) -> str:
+        """Return the script's name of an operand where an operation reads it, made distinct from other names.
 
         Of a call that is read at once, `or_function` takes the function's name: randn_like.
         """
-        name = self.expressions.operand_name(step, i, or_function)
-        return name and fresh(name, {*self.names.in_order(), *self.inputs, *self.computed})
+        name = self.expressions.operand_name(operation, i, or_function)
+        return name and self.free_beside_all.like(name)
 
-    def fixed(self, x: Any, line: Line, local: Local = unnamed) -> Any:
-        """Return the node of an operand that nothing is recorded of: a number, a tensor, or something else.
+    def note_since(self, name: str, quantity: Quantity, site: CallSite) -> None:
+        """Note that an input is as a line read it, if it was changed in place since."""
+        if quantity.changed:
+            self.since[name] = site, self.changes.get(quantity.storage, CallSite("", 0))
+
+    def fixed(self, quantity: Quantity, site: CallSite, local: Local = unnamed) -> Node:
+        """Return the node of an operand that nothing is recorded of.
 
         `local` returns what it was called where it was read, of one that is gone.
         """
-        if not isinstance(x, np.ndarray | Tensor):
-            return str(x) if isinstance(x, int | float | str) else "…"
-        if isinstance(x, np.ndarray):
-            return const(exact(shortest(x.reshape(-1)[0]))) if x.size == 1 else self.constant(new(x), None)
-        if id(x) not in self.nodes:
-            name = self.names.of(x) or None
-            result = None if name else self.shown(x, line) or self.view(x, line) or self.written(x, line)
-            self.nodes[id(x)] = result or self.constant(x, name, local)
-        return self.nodes[id(x)]
+        if quantity.id not in self.nodes:
+            name = quantity.name or None
+            known = None
+            if name is None:
+                known = self.shown(quantity, site) or self.written(whole(quantity.numbers), site)
+            count = len(self.inputs)
+            self.nodes[quantity.id] = known or self.constant(quantity, name, local)
+            for new in islice(reversed(self.inputs), len(self.inputs) - count):
+                self.note_since(new, quantity, site)
+        return self.nodes[quantity.id]
 
-    def constant(self, x: Tensor, name: str | None, local: Local = unnamed) -> Node:
+    def constant(self, quantity: Quantity | None, name: str | None, local: Local = unnamed, a: Any = None) -> Node:
         """Return the node of a tensor without a gradient: a literal for few numbers without a name, else an input."""
-        labels = x._a.dtype.kind == "i" and x._a.ndim > 1  # no gradient flows to integers: they are constants
-        stands = labels or (name is None and _is_one_number(x._a))  # such as the ones of a sum
+        a = whole(quantity.numbers) if quantity is not None else a
+        labels = a.dtype.kind == "i" and a.ndim > 0  # no gradient flows to integers: they are constants
+        stands = labels or (name is None and _is_one_number(a))  # such as the ones of a sum
         name = name or (None if stands else local() or None)
-        node = literal(x) if x._a.size and (stands or (name is None and x._a.size <= _SMALL)) else None
+        node = literal(a) if a.size and (stands or (name is None and a.size <= _SMALL)) else None
         if node is None or not (stands or sum(len(str(v)) for v in node.values) <= _BRIEF):
-            return self.input(name or local(True) or self.unused("data", "constant"), x._a, x)
+            return self.input(name or local(True) or self.unused("data", "constant"), a, quantity)
         if name is not None:
             self.computed[self.fresh(name)] = node
         return node
 
-    def shown(self, x: Tensor, line: Line) -> Node | None:
-        """Return a tensor that has a name and shows the same memory: h, for h.detach(), or that beside h itself."""
-        name, base = self.alias(x)
-        if not name or (cut := x._detached) is None:
-            return self.fixed(base, line) if name and not base.requires_grad else None
-        is_beside = name in self.computed and cut.hows[0].kind is Kind.DETACHED
-        return self.input(f"{name}{cut.hows[0].code}" if is_beside else name, x._a, x)
+    def shown(self, quantity: Quantity, site: CallSite) -> Node | None:
+        """Return what shows the memory of a tensor with a name: h for h.detach(), or a part, an input data[0:2].
 
-    def alias(self, x: Tensor) -> tuple[str, Tensor]:
-        """Return a tensor that has a name and shows the same memory, with that name; "" where there is none."""
-        named = self.names.tensors.items()
-        same = ((n, y) for n, y in named if y._a.shape == x._a.shape and _address(y._a) == _address(x._a))
-        return next(same, ("", x))
-
-    def view(self, x: Tensor, line: Line) -> Node | None:
-        """Return a view of a tensor that has a name; a part of it is an input such as data[0:2]."""
-        base: Any = x._base
-        name = "" if base is None or base.requires_grad else self.names.of(base)
-        if not name:
+        Beside h itself, the alias is an input h.detach().
+        """
+        operation = self.producers.get(quantity.id)
+        if operation is None or operation.is_opaque:
             return None
-        whole = leaf(base.shape) if x.numel() < base.numel() else self.fixed(base, line)
-        node = whole
-        for recipe in x._how:
-            node = instance(recipe.output, {recipe.inputs[0]: node})
-        return self.input(Notation({whole: name}).expression(node), x._a) if x.numel() < base.numel() else node
+        (source,) = operation.operands
+        base = self.record.quantities[source]  # type: ignore[index]
+        if operation.row == "alias":
+            if (cut := self.cuts.get(quantity.id)) is None:
+                return None if base.requires else self.fixed(base, site)
+            is_beside = base.name in self.computed and cut.kind == "DETACHED"
+            return self.input(f"{base.name}{cut.code}" if is_beside else base.name, whole(quantity.numbers), quantity)
+        part = part_of(operation, self.record)
+        if not part:
+            return instance(operation.definitions[0], [self.fixed(base, site)])[-1]
+        if part in self.inputs and np.array_equal(self.at[part], decimal(whole(quantity.numbers)), equal_nan=True):
+            return self.inputs[part]  # which has been read before
+        return self.input(part, whole(quantity.numbers), quantity)
 
-    def written(self, x: Tensor, line: Line) -> Node | None:
+    def written(self, a: Array, site: CallSite) -> Node | None:
         """Return the script's expression for an operand without a name as a node, if it has the operand's values."""
-        for expression in self.expressions.operands(line):
+        for expression in self.expressions.operands(site):
             before = {*self.inputs}
-            node = node_of(expression, partial(self.named, line))
-            if node is not None and node.args and gives(node, self.inputs, self.at, decimal(x._a[..., 0])):
+            node = node_of(expression, partial(self.meaning, site))
+            if node is not None and node.args and gives(node, self.inputs, self.at, decimal(a)):
                 return node
             for name in {*self.inputs} - before:
                 self.forget(name)
         return None
 
-    def named(self, line: Line, name: str, compared: bool = False) -> Node | None:
+    def meaning(self, site: CallSite, name: str, compared: bool = False) -> Node | None:
         """Return the node of a tensor that has a name, of one that requires a gradient only to compare it."""
-        x = self.names.tensors.get(name)
-        if x is not None and x.requires_grad:
-            return self.nodes.get(edge_of(x)) if compared else None
-        return None if x is None else self.fixed(x, line)
+        quantity = self.named.get(name)
+        if quantity is not None and quantity.requires:
+            return self.nodes.get(quantity.id) if compared else None
+        return None if quantity is None else self.fixed(quantity, site)
 
     def forget(self, name: str) -> None:
         """Remove an input."""

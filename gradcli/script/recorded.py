@@ -1,33 +1,27 @@
-"""The system behind a call of `backward`: the steps that a script has recorded, as a graph in the script's names."""
+"""The system behind a call of `backward`, read from its record: a graph in the script's names."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
-
-import numpy as np
+from typing import Any
 
 from gradcli.errors import InputError
 from gradcli.graph.graph import Graph, scheduled
-from gradcli.graph.names import fresh_names
-from gradcli.graph.node import Node
-from gradcli.pytorch.autograd.function import FunctionStep, OutputStep
-from gradcli.pytorch.nn.module import Parameter
-from gradcli.pytorch.record import Edge, Leaf, Line, Step, edge_of
-from gradcli.pytorch.tensor import Tensor
+from gradcli.graph.node import Node, const
+from gradcli.graph.operations import OPERATIONS
+from gradcli.pytorch.calls import exact
+from gradcli.record.numbers import Numbers
+from gradcli.record.record import NOWHERE, Backward, CallSite, Changed, Operation, Quantity, Record
 from gradcli.script.assembled import Assembly
 from gradcli.script.instances import existing_result, instance
-from gradcli.script.naming import Names
-from gradcli.script.operands import Local, Operands, unnamed
-from gradcli.script.system import Array, Recorded, Use, reachable
-from gradcli.script.written import CallOf, decimal, spans_of_calls
-
-if TYPE_CHECKING:
-    from gradcli.pytorch.backward import Call
+from gradcli.script.naming import FreshNames
+from gradcli.script.operands import Local, Operands, literal, number_node, unnamed, whole
+from gradcli.script.system import WRITTEN, Recorded, Use
+from gradcli.script.written import CallOf, decimal, shortest, spans_of_calls, with_numbers
 
 MAX_STEPS = 20_000  # of a system that is looked through
 _OUTPUTS = ("y", "z", "out", "loss", "result", "\u2113")  # names for one to which the script gives none
@@ -35,173 +29,238 @@ _LONG = 12  # operations of an expression that is not taken apart
 
 
 class _Maker(Operands, Recorded):
-    """Makes the graph, step by step."""
+    """Makes the graph, operation by operation."""
 
-    def __init__(self, names: Names, sources: Mapping[str, str]) -> None:
-        Recorded.__init__(self)
-        Operands.__init__(self, names, sources)
-        self.calls: dict[Node, CallOf] = {}  # what each step is recorded of
+    def __init__(self, record: Record, call: Backward, sources: Mapping[str, str]) -> None:
+        Recorded.__init__(self, record, call)
+        Operands.__init__(self, record, sources)
+        self.calls: dict[Node, CallOf] = {}  # what each result is recorded of
         self.later: dict[Any, str] = {}  # the names that results have, by where they come from
         self.assembly = Assembly()
-        self.passes: Counter[int] = Counter()  # outputs of each module, by its identity
+        self.targets: dict[str, list[Operation]] = {}  # the operations whose results are assigned to each name
+        self.passes: Counter[str] = Counter()  # outputs of each module
+        self.used: set[int] = set()  # the quantities that are read
+        self.changed: dict[int, dict[int, CallSite]] = {}  # where backwards read other numbers, by operation
+        for e in record.events:
+            for operation, i in e.operations if isinstance(e, Changed) else ():
+                self.changed.setdefault(operation, {})[i] = e.site
 
-    def name_of(self, edge: Edge) -> str:
+    def quantity(self, q: int) -> Quantity:
+        """Return a quantity of the record."""
+        return self.record.quantities[q]
+
+    def name_of(self, q: int) -> str:
         """Return the name of a result, after naming one without a name."""
-        if edge not in self.steps:
-            self.steps[edge] = name = self.fresh("h")
-            self.computed[name] = self.nodes[edge]
-        return self.steps[edge]
+        if q not in self.names:
+            self.names[q] = name = self.fresh("h")
+            self.computed[name] = self.nodes[q]
+        return self.names[q]
 
-    def enter(self, edge: Edge, name: str, array: Array, x: Tensor | None = None) -> str:
-        """Make the tensor of an edge an input, and return its name."""
-        self.steps[edge] = name = self.fresh(name)
-        self.nodes[edge] = self.input(name, array, x)
+    def enter(self, q: int, name: str, is_value: bool = False) -> str:
+        """Make a quantity an input, and return its name."""
+        self.names[q] = name = self.fresh(name)
+        self.nodes[q] = self.input(name, whole(self.quantity(q).numbers), None if is_value else self.quantity(q))
         return name
 
-    def leaf(self, edge: Leaf, local: Local = unnamed) -> Node:
+    def leaf(self, q: int, local: Local = unnamed, site: CallSite = NOWHERE) -> Node:
         """Return the node of a leaf; `local` returns what it was called where it was read, of one that is gone."""
-        if edge not in self.nodes:
-            x = edge.variable
-            known = self.names.of(x) or x._called or self.alias(x)[0] or local()
-            other = "parameter" if isinstance(x, Parameter) else self.unused("x", "leaf")
-            self.enter(edge, known or other, x._a, x)
-        return self.nodes[edge]
+        if q not in self.nodes:
+            x = self.quantity(q)
+            other = "parameter" if x.role == "parameter" else self.unused("x", "leaf")
+            self.enter(q, x.name or local() or other)
+            self.note_since(self.names[q], x, site)
+        return self.nodes[q]
 
-    def cut(self, step: Edge, x: Tensor) -> None:
+    def cut(self, q: int) -> None:
         """Make an intermediate an input: its gradient is requested, and that of none of its ancestors."""
-        self.enter(step, self.names.of(x) or x._called or self.names.of(step) or "h", x._a)
+        self.enter(q, self.quantity(q).name or "h")
 
-    def all_of(self, steps: Sequence[Step]) -> None:
-        """Make the nodes of all steps."""
-        self.passes = Counter(id(s.module) for s in steps)
-        self.assigned = {s: e for s in steps if (e := self.expressions.of(s.line)) is not None and e.targets}
-        named = [s for s in steps if self.names.of(s) and not isinstance(s, FunctionStep)]
-        self.later = {_origin(s): self.names.of(s) for s in named}
-        self.has_packed = any(step.packed for step in steps)
-        for step in steps:
-            self.step(step)
+    def add_operations(self, operations: Sequence[Operation]) -> None:
+        """Make the nodes of all operations."""
+        self.passes = Counter(o.module for o in operations)
+        self.assigned = {o.id: e for o in operations if (e := self.expressions.of(o.site)) is not None and e.targets}
+        for o in operations:
+            if (e := self.assigned.get(o.id)) is not None and e.whole:
+                self.targets.setdefault(e.target, []).append(o)
+        results = [(o, k, q) for o in operations if not o.is_opaque for k, q in enumerate(o.results)]
+        self.later = {self.origin(o, k): self.quantity(q).name for o, k, q in results if self.quantity(q).name}
+        self.used = {*self.call.roots, *(x for o in operations for x in o.operands if isinstance(x, int))}
+        for operation in operations:
+            self.add_operation(operation)
 
-    def step(self, step: Step) -> None:
-        """Make the node of a step whose operands have nodes."""
-        if isinstance(step, OutputStep):
-            self.output_of(step, self.functions[step.whole], step.number)
+    def add_operation(self, o: Operation) -> None:
+        """Make the nodes of the results of an operation whose operands have nodes."""
+        if o.row == WRITTEN and o.is_opaque:
+            self.enter_change(o)
             return
-        operands = step.operands or (None,) * len(step.edges)
-        arguments = [self.operand(e, x, step, i) for i, (e, x) in enumerate(zip(step.edges, operands, strict=True))]
-        if isinstance(step, FunctionStep):
-            self.functions[step] = use = Use(step, arguments)
-            if len(step.outputs) == 1:
-                self.output_of(step, use, 0)
+        arguments = [self.operand(x, o, i) for i, x in enumerate(o.operands)]
+        if o.is_opaque:
+            self.functions[o.id] = use = Use(o, arguments, differentiable=self.differentiable(o))
+            for k in self.used_of(o):
+                self.enter_result(o, use, k)
             return
-        if step.name() == "BackwardHookFunctionBackward":  # the same numbers, where a hook looks on
-            self.nodes[step] = arguments[0]
+        if changed := self.changed.get(o.id):
+            formula, differentiable = self.copies_of(o, arguments)[0][-1], self.differentiable(o)
+            kept = arguments[: self.operands_of(o)]
+            use = self.functions[o.id] = Use(o, kept, {}, formula, changed, differentiable)
+            for k in self.used_of(o):
+                name = self.quantity(o.results[k]).name or self.fallback_name(o, k) or "h"
+                use.outputs[k] = self.enter(o.results[k], name, is_value=True)
+            return
+        if o.grad_fn == "BackwardHookFunctionBackward":  # the same numbers, where a hook looks on
+            self.nodes[o.results[0]] = arguments[0]
         else:
-            self.operation(step, arguments)
+            self.add_results(o, arguments)
 
-    def operand(self, edge: Edge | None, x: Any, step: Step, i: int) -> Node:
-        """Return the node of the operand of a step at a position: the result of another step, a leaf, or numbers."""
-        if isinstance(edge, Step):
-            return self.nodes[edge]
-        local: Local = partial(self.local, step, i)
-        if not isinstance(edge, Leaf):
-            if frozen := self.names.of(getattr(x, "_module", None)):  # a module of which nothing requires a gradient
-                local = partial(self.fresh_of, frozen)
-            return self.fixed(x, step.line, local)  # type: ignore[no-any-return]
-        if step.line.inside and isinstance(edge.variable, Parameter):  # the line calls its module, and names the input
-            return self.leaf(edge)
-        is_new = edge not in self.nodes
-        result = self.leaf(edge, local)
-        name, before = self.steps[edge], self.expressions.operand_name(step, i)
-        if is_new and before and before != name and before in self.names.tensors and not self.names.of(edge.variable):
+    def enter_change(self, o: Operation) -> None:
+        """Make what was written where no operation is recorded an input, whose gradient passes to what it was."""
+        (source,), (q,) = o.operands, o.results
+        assert isinstance(source, int)
+        if self.producers.get(source) is None:
+            self.leaf(source)
+        self.functions[o.id] = use = Use(o, [self.nodes[source]], differentiable=frozenset((0,)))
+        use.outputs[0] = name = self.fresh(self.name_of(source))
+        self.nodes[q] = self.input(name, whole(self.quantity(q).numbers))
+
+    def differentiable(self, o: Operation) -> frozenset[int]:
+        """Return the positions of operands that gradients flow to."""
+        return frozenset(i for i, x in enumerate(o.operands) if isinstance(x, int) and self.is_reached(x))
+
+    def is_reached(self, q: int) -> bool:
+        """Return whether a quantity is a leaf or a result that gradients flow to."""
+        return self.quantity(q).requires
+
+    def operand(self, x: int | Numbers, o: Operation, i: int) -> Any:
+        """Return the node of an operand: the result of another operation, a leaf, data, or numbers; or a text."""
+        if isinstance(x, Numbers):
+            if x.whole is None:
+                return x.first[0]
+            if i >= self.operands_of(o):
+                return number_node(x)
+            is_number = x.whole.size == 1
+            return const(exact(shortest(x.whole.reshape(-1)[0]))) if is_number else self.constant(None, None, a=x.whole)
+        if x in self.nodes:
+            return self.nodes[x]
+        local: Local = partial(self.local, o, i)
+        q = self.quantity(x)
+        if not q.requires:
+            if q.module:  # one of which nothing requires a gradient
+                local = partial(self.fresh_of, q.module)
+            return self.fixed(q, o.site, local)
+        if o.site.is_module and q.role == "parameter":  # the line calls its module, and names the input
+            return self.leaf(x, site=o.site)
+        result = self.leaf(x, local, o.site)
+        name, before = self.names[x], self.expressions.operand_name(o, i)
+        if before and before != name and before in self.named and not q.name:
             self.earlier[name] = before
         return result
 
+    def operands_of(self, o: Operation) -> int:
+        """Return how many operands an operation has before its indices, positions and factors."""
+        return len(o.operands) - o.numbers
+
     def fresh_of(self, module: str, _: bool = False) -> str:
-        """Return a name for the output of a frozen module, which no step made."""
+        """Return a name for the output of a frozen module, which no operation made."""
         return self.fresh(module)
 
-    def operation(self, step: Step, operands: list[Node]) -> None:
-        """Make and name the node of an operation, unless an equal one exists."""
-        recipe = step.recipe
-        if any(n.shape != i.shape for n, i in zip(operands, recipe.inputs, strict=True)):
+    def used_of(self, o: Operation) -> list[int]:
+        """Return the positions of an operation's results that are read."""
+        return [k for k, q in enumerate(o.results) if q in self.used]
+
+    def copies_of(self, o: Operation, operands: Sequence[Node]) -> list[list[Node]]:
+        """Return the operands, the node of each step of the definition, and that of the result, of each result."""
+        numbers = operands[self.operands_of(o) :]
+        shared: dict[tuple[Any, ...], Node] | None = {} if len(o.results) > 1 else None
+        return [instance(definition, operands, numbers, shared) for definition in o.definitions]
+
+    def add_results(self, o: Operation, operands: list[Node]) -> None:
+        """Make and name the nodes of an operation's results, unless equal ones exist."""
+        if any(n.shape != shape for n, shape in zip(operands, o.definitions[0].shapes, strict=True)):
             raise InputError("the shape of a leaf was changed in place after it was used")
-        name = self.names.of(step) or self.again(step)
-        new: dict[Node, Node] = dict(zip(recipe.inputs, operands, strict=True))
-        node = self.assembly.whole(step, operands) or instance(recipe.output, new)
+        copies = self.copies_of(o, operands)
+        settings = with_numbers(o.settings, [whole(x) for x in o.operands[self.operands_of(o) :]])  # type: ignore[arg-type]
+        for k in self.used_of(o):
+            is_assignment = o.row == "assign"
+            whole_array = self.assembly.whole(o, operands, self.start(o, operands)) if is_assignment else None
+            node = whole_array or copies[k][-1]
+            self.add_result(o, k, node, copies[k])
+            self.calls[node] = CallOf(o.row, settings, operands)
+
+    def start(self, o: Operation, operands: Sequence[Node]) -> Node:
+        """Return the first operand of an operation; of data, its numbers."""
+        x = o.operands[0]
+        is_data = isinstance(x, int) and not self.quantity(x).requires and not operands[0].args
+        return literal(whole(self.quantity(x).numbers)) if is_data and isinstance(x, int) else operands[0]
+
+    def add_result(self, o: Operation, k: int, node: Node, copies: list[Node]) -> None:
+        """Name the node of a result, unless an equal one exists."""
+        q = o.results[k]
+        name = self.quantity(q).name or self.fallback_name(o, k)
         known = existing_result(node)
         if known is not None and (name is None or (known.args and known not in self.computed.values())):
             node = known
-        self.nodes[step] = node
+        self.nodes[q] = node
         if node is known and name is None:
             return
-        for argument in new.values():
-            self.producer.setdefault(argument, step)
-        self.producer[node] = step
-        self.results.setdefault(node, step)
-        self.copies[step] = new
-        arrays = [a for i in range(len(step.edges)) if (a := _numbers(step, i)) is not None]
-        if len(arrays) == len(step.edges):
-            self.read[step] = arrays
-        if (value := step.value) is not None and value.shape[:-1] == node.shape:
-            self.values.setdefault(node, value)
-        self.calls[node] = CallOf(recipe.op, recipe.settings, operands)
+        for argument in copies[:-1]:
+            self.producer.setdefault(argument, o)
+        self.producer[node] = o
+        self.results.setdefault(node, q)
+        self.copies[q] = copies
         if name is not None and name not in self.inputs and name not in self.computed:
             self.computed[name] = node
-            self.steps[step] = name
+            self.names[q] = name
 
-    def again(self, step: Step) -> str | None:
-        """Return a name for a result whose variable now holds a later one of its line, h1, or for a module's output."""
-        if later := self.later.get(_origin(step)):
-            return next(fresh_names({*self.inputs, *self.computed, *self.names.in_order()}, _stem(later)))
-        return self.module_output(step) if self.names.of(step.module) else None
+    def fallback_name(self, o: Operation, k: int) -> str | None:
+        """Return a name for a result that has none: h1, where its variable h now holds a later one, or its module's."""
+        if later := self.later.get(self.origin(o, k)):
+            return self.free_beside_all.numbered(_stem(later))
+        return self.module_output(o) if o.module else None
 
-    def module_output(self, step: Step) -> str:
+    def module_output(self, o: Operation) -> str:
         """Return a name for a module's output: the variable's, or the module's; of several calls, D(fake).0 of D.0."""
-        module = self.names.of(step.module)
-        assignment = self.assigned.get(step)
-        is_assigned = assignment is not None and assignment.whole and self.expressions.is_call_of(step.line, module)
-        if assignment is not None and is_assigned and self.is_only_target(assignment.target, step.line):
+        assignment = self.assigned.get(o.id)
+        is_assigned = assignment is not None and assignment.whole and self.expressions.is_call_of(o.site, o.module)
+        if assignment is not None and is_assigned and self.is_only_target(assignment.target, o.site):
             return self.fresh(assignment.target)
-        if self.passes[id(step.module)] == 1:
-            return self.fresh(module)
-        return self.fresh(self.expressions.call_name(step.line, module))
+        if self.passes[o.module] == 1:
+            return self.fresh(o.module)
+        return self.fresh(self.expressions.call_name(o.site, o.module))
 
-    def output_of(self, step: Step, use: Use, number: int) -> None:
-        """Make an output of a custom function an input."""
-        assignment = self.expressions.of(use.step.line)
-        assigned = assignment.targets[number : number + 1] if assignment is not None and assignment.whole else ()
-        name = self.names.of(step) or next(iter(assigned), "") or use.step.cls.__name__.lower()
-        use.outputs[number] = self.enter(step, name, use.step.results[number])
+    def origin(self, o: Operation, k: int) -> tuple[Any, ...]:
+        """Return a key that is equal for all results of one operation of a script."""
+        site, shape = o.site, self.quantity(o.results[k]).shape
+        return site.file, site.function, site.span, site.instruction, o.grad_fn, k, shape
 
-    def give_up_name(self, step: Step) -> None:
+    def enter_result(self, o: Operation, use: Use, number: int) -> None:
+        """Make a result of an opaque operation, such as a custom function, an input: no formula leads to it."""
+        q, assignment = o.results[number], self.expressions.of(o.site)
+        targets = assignment.targets[number : number + 1] if assignment is not None and assignment.whole else ()
+        name = self.quantity(q).name or next(iter(targets), "") or o.row.lower()
+        use.outputs[number] = self.enter(q, name, is_value=True)
+
+    def give_up_name(self, q: int) -> None:
         """Give the name of a custom function's output to the output of the call, if nothing else reads the former."""
-        old, node = self.steps[step], self.nodes[step]
+        old, node = self.names[q], self.nodes[q]
         use = next((u for u in self.functions.values() if old in u.outputs.values()), None)
         if use is None or any(node in n.args for n in self.nodes.values()):
             return
         new = self.fresh(f"{old}_")
-        self.inputs = {new if name == old else name: n for name, n in self.inputs.items()}
+        renamed = {new if name == old else name: n for name, n in self.inputs.items()}
+        self.inputs.clear()
+        self.inputs.update(renamed)
         self.at[new] = self.at.pop(old)
         use.outputs = {i: new if name == old else name for i, name in use.outputs.items()}
 
-    def names_of(self, edges: Iterable[Edge]) -> list[str]:
-        """Return the names of the inputs of these edges, in the order of the call."""
-        return [name for e in edges if (name := self.steps.get(e, "")) in self.at]
-
-    def names_of_leaves(self) -> list[str]:
-        """Return the names of the inputs that are leaves, in the order of the system."""
-        leaves = {n for e, n in self.steps.items() if isinstance(e, Leaf)}
-        return [name for name in self.at if name in leaves]
-
-    def finish(self, call: Call) -> None:
-        """Make the graph of all steps, with names for the arguments of custom functions."""
-        outputs = self.outputs(call)
+    def finish(self) -> None:
+        """Make the graph of all operations, with names for the arguments of custom functions."""
+        outputs = self.outputs()
         arguments = self.named_arguments(outputs)
         shown = [n for use in self.functions.values() for n in use.written if isinstance(n, Node)]
         read = set(scheduled([*shown, *outputs.values()]))
         inner = read.difference(outputs.values())
         named = {n: node for n, node in self.computed.items() if n not in outputs and node in inner} | outputs
-        positions = {name: i for i, name in enumerate(self.names.in_order())}  # as the script defines them
+        positions = {name: i for i, name in enumerate(self.named)}  # as the script defines them
         used = sorted(
             (n for n in self.inputs if self.inputs[n] in read), key=lambda n: positions.get(n, len(positions))
         )
@@ -218,22 +277,22 @@ class _Maker(Operands, Recorded):
                 self.computed[self.fresh("t")] = n
         return result
 
-    def outputs(self, call: Call) -> dict[str, Node]:
+    def outputs(self) -> dict[str, Node]:
         """Return the outputs that a call starts from, by name; keep its v, and their names in the order of the call."""
         outputs: dict[str, Node] = {}
-        for y, v in call.roots:
-            edge = edge_of(y)
-            node = self.leaf(edge) if isinstance(edge, Leaf) else self.nodes[edge]
+        for q, v in zip(self.call.roots, self.call.v, strict=True):
+            is_result = q in self.producers
+            node = self.nodes[q] if is_result else self.leaf(q)
             if node.is_leaf:
-                if isinstance(edge, Step):
-                    self.give_up_name(edge)
+                if is_result:
+                    self.give_up_name(q)
                 node = Node("identity", (node,), node.shape)
-            name = self.names.of(edge) or self.names.of(y)
+            name = self.quantity(q).name
             if not name or name in self.inputs or outputs.get(name, node) is not node:
                 name = self.fresh(self.unused(*(n for n in _OUTPUTS if n not in outputs)))
             outputs[name] = node
             self.roots.append(name)
-            weights = decimal(v._a[..., 0])
+            weights = decimal(whole(v))
             self.v[name] = self.v[name] + weights if name in self.v else weights
         return outputs
 
@@ -243,81 +302,105 @@ class _Maker(Operands, Recorded):
         known = {n: name for name, n in named_nodes.items()}
         sizes: dict[Node, int] = {}  # in operations, down to what has a name
         result: dict[str, Node] = {}
+        free = FreshNames(self.graph.inputs, named_nodes, result)
         for node in [n for n in self.graph.nodes if n.args]:
             sizes[node] = 1 + sum(sizes[a] for a in node.args if a.args)
             if node not in known and self.needs_name(node, sizes[node], readers[node]):
-                known[node] = self.name_for(node, {*self.graph.inputs, *named_nodes, *result})
+                known[node] = self.name_for(node, free)
             if node in known:
                 result[known[node]] = node
                 sizes[node] = 0
         return result | named_nodes
 
-    def name_for(self, node: Node, taken: set[str]) -> str:
+    def name_for(self, node: Node, free: FreshNames) -> str:
         """Return a name for a part: the variable that held nothing else, or the statement's target with a number."""
         name = self.target(node) or "t"
-        assignment = self.assigned.get(self.producer[node]) if node in self.producer else None
-        if assignment is not None and assignment.whole and self.is_only_target(name) and name not in taken:
-            return name
-        return next(fresh_names(taken, _stem(name)))
+        assignment = self.assigned.get(self.producer[node].id) if node in self.producer else None
+        is_only = assignment is not None and assignment.whole and self.is_only_target(name)
+        return name if is_only and free.like(name) == name else free.numbered(_stem(name))
 
-    def is_only_target(self, name: str, call: Line | None = None) -> bool:
-        """Return whether one step alone was assigned to a variable, which is gone, and no other value has its name.
+    def is_only_target(self, name: str, call: CallSite | None = None) -> bool:
+        """Return whether one result alone was assigned to a variable, which is gone, and no other value has its name.
 
-        A module takes several steps: of those in its `call` only the one of its output counts.
+        A module takes several operations: of those in its `call` only the one of its output counts.
         """
-        steps = [s for s, e in self.assigned.items() if e.whole and e.target == name]
-        times = sum(call is None or s.module is not None or s.line.call != call.call for s in steps)
-        return bool(name) and times == 1 and name not in self.names.in_order()
+        operations = self.targets.get(name, ())
+        times = sum(call is None or bool(o.module) or not _is_same_call(o.site, call) for o in operations)
+        return bool(name) and times == 1 and name not in self.every
 
     def needs_name(self, node: Node, size: int, readers: int) -> bool:
         """Return whether a node of so many operations and readers gets a line with a name."""
         if node.dtype == "bool" or node in self.graph.outputs.values():
             return False
-        return size > _LONG or (readers > 1 and size > 1) or (node in self.calls and self.calls[node].is_pool)
+        if size > _LONG or (readers > 1 and size > 1):
+            return True
+        if OPERATIONS[node.op].kind != "call" or node not in self.calls:
+            return False
+        assignment = self.assigned.get(self.producer[node].id)
+        return "pool" in self.calls[node].function or (
+            assignment is not None and assignment.whole
+        )  # ties are told by it
 
 
-def recorded(call: Call, names: Names, sources: Mapping[str, str] = MappingProxyType({})) -> Recorded:
-    """Return the system behind a call of `backward` or `grad`, before it runs.
+def check_size(operations: int) -> None:
+    """Check that a system is not too large to be looked through.
+
+    Errors: `InputError`.
+    """
+    if operations > MAX_STEPS:
+        raise InputError(f"{operations:,} operations are too many to show")
+
+
+def recorded(record: Record, call: Backward, sources: Mapping[str, str] = MappingProxyType({})) -> Recorded:
+    """Return the system behind a call of `backward` or `grad`.
 
     `sources` is the text of the script's files that is not to be read from disk, by their names.
 
     Errors: `InputError` for one that is too large to be looked through.
     """
-    asked = {edge_of(x): x for x in call.inputs or ()}
-    cut = {e: x for e, x in asked.items() if isinstance(e, Step) and not _leads_to(asked, e)}
-    steps = reachable((edge_of(y) for y, _ in call.roots), cut)
-    if len(steps) > MAX_STEPS:
-        raise InputError(f"{len(steps):,} operations are too many to show")
-    maker = _Maker(names, sources)
-    for edge, x in cut.items():
-        maker.cut(edge, x)
-    maker.all_of(steps)
-    maker.requested = [maker.name_of(e) for e in asked if isinstance(e, Step) and e not in cut and e in maker.nodes]
-    maker.finish(call)
-    maker.wrt = maker.names_of(asked) if asked else maker.names_of_leaves()
+    maker = _Maker(record, call, sources)
+    producers = {q: o for q, o in maker.producers.items() if record.quantities[q].requires}
+    asked = dict.fromkeys(call.inputs or ())
+    inner = {q for q in asked if q in producers}
+    cut = {q for q in inner if not _leads_to(asked, q, producers)}
+    operations = reachable(call.roots, producers, cut)
+    check_size(len(operations))
+    for q in asked:
+        if q in cut:
+            maker.cut(q)
+    maker.add_operations(operations)
+    maker.requested = [maker.name_of(q) for q in asked if q in inner and q not in cut and q in maker.nodes]
+    maker.finish()
+    known = asked if asked else [q for q in maker.names if q not in maker.producers]
+    maker.wrt = [name for q in known if (name := maker.names.get(q, "")) in maker.at]
+    if not asked:
+        maker.wrt = [name for name in maker.at if name in maker.wrt]
     return maker
 
 
-def _leads_to(edges: Iterable[Edge], step: Step) -> bool:
-    """Return whether a step came from another edge whose gradient is asked for."""
-    before = {e for s in reachable([step]) for e in (s, *s.edges)} - {step}
-    return any(e in before for e in edges)
+def reachable(roots: Iterable[int], producers: Mapping[int, Operation], cut: Collection[int] = ()) -> list[Operation]:
+    """Return the operations that lead to roots, in their order; none beyond the quantities in `cut`."""
+    result: dict[int, Operation] = {}
+    waiting = [*roots]
+    while waiting:
+        q = waiting.pop()
+        operation = producers.get(q)
+        if operation is not None and operation.id not in result and q not in cut:
+            result[operation.id] = operation
+            waiting += [x for x in operation.operands if isinstance(x, int)]
+    return [result[k] for k in sorted(result)]
 
 
-def _numbers(step: Step, i: int) -> Array | None:
-    """Return the numbers of a step's operand at a position; None where they are not recorded."""
-    edge = step.edges[i]
-    if isinstance(edge, Step):
-        return edge.value
-    x = edge.variable if isinstance(edge, Leaf) else step.operands[i] if step.operands else None
-    return x if x is None or isinstance(x, np.ndarray) else x._a
+def _is_same_call(a: CallSite, b: CallSite) -> bool:
+    return (a.frame, a.instruction) == (b.frame, b.instruction)
+
+
+def _leads_to(quantities: Iterable[int], q: int, producers: Mapping[int, Operation]) -> bool:
+    """Return whether a quantity came from another one whose gradient is asked for."""
+    before = {x for o in reachable([q], producers) for x in (*o.operands, *o.results)} - {q}
+    return any(x in before for x in quantities)
 
 
 def _stem(name: str) -> str:
     """Return the stem of numbered names like a name: h of h1, h1_ of h1_2."""
     return name + "_" * name[-1].isdigit()
-
-
-def _origin(step: Step) -> tuple[Any, ...]:
-    """Return a key that is equal for all results of one operation of a script."""
-    return step.line.code, step.line.call[1], step.name(), step.shape

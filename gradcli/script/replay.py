@@ -20,8 +20,9 @@ from gradcli.pytorch.backward import Call
 from gradcli.pytorch.dtypes import default_dtype, float64, set_default_dtype
 from gradcli.pytorch.modes import enable_grad, no_grad
 from gradcli.pytorch.record import Recorder
+from gradcli.pytorch.recording import Tape
 from gradcli.pytorch.tensor import Tensor, new
-from gradcli.script.naming import Names
+from gradcli.script.naming import Names, add_tensor
 from gradcli.script.recorded import recorded
 from gradcli.script.system import Recorded
 from gradcli.script.written import decimal
@@ -55,7 +56,7 @@ class Applied:
     def forward(self, replaced: Mapping[int, Tensor]) -> Ran:
         """Run the forward in float64, in the mode that holds, with other tensors for some of its arguments."""
         arguments = [replaced.get(i, a.double() if _is_real(a) else a) for i, a in enumerate(self.arguments)]
-        context, result = functions.forward(self.cls, arguments, {}, self.needed)
+        context, result = functions.run_forward(self.cls, arguments, {}, self.needed)
         outputs = list(result) if isinstance(result, tuple) else [result]
         return Ran(self, context, outputs, [y for y in outputs if _is_real(y) and id(y) not in context._whole])
 
@@ -118,9 +119,9 @@ def replayed(applied: Applied, seed: int) -> Replay | None:
     weights = ["v"] if len(v) == 1 else [f"v{k}" for k in range(len(v))]
     names = Names()
     for i, x in leaves.items():
-        names.add(x, applied.names[i])
+        add_tensor(x, applied.names[i], names)
     for x, name in zip(v, weights, strict=True):
-        names.add(x, name)
+        add_tensor(x, name, names)
     return _as_graph(ran.real, weights, names, {applied.names[i]: result[i] for i in leaves})
 
 
@@ -129,8 +130,9 @@ def _as_graph(kept: list[Tensor], weights: list[str], names: Names, tensors: dic
     traced = [(name, g) for name, g in tensors.items() if isinstance(g, Tensor) and g.requires_grad]
     whole = [y.clone() for y in kept] + [g.clone() for _, g in traced]
     for k, y in enumerate(whole):
-        names.add(y, f"\0{k}")
-    system = recorded(Call([(y, new(np.zeros_like(y._a))) for y in whole]), names)
+        add_tensor(y, f"\0{k}", names)
+    record = Tape(Call([(y, new(np.zeros_like(y._a))) for y in whole]), names).record()
+    system = recorded(record, record.backwards[0])
     if system.functions:
         return None
     nodes = [system.graph.outputs[f"\0{k}"] for k in range(len(whole))]

@@ -8,14 +8,18 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from tokenize import COMMENT, TokenError, generate_tokens
-from typing import Any
+from types import CodeType
+from typing import Any, NamedTuple
 
 from gradcli.errors import Notes
-from gradcli.pytorch.record import Line, edge_of
+from gradcli.pytorch.record import Line, edge_made
+from gradcli.pytorch.recording import Tape
 from gradcli.pytorch.session import Script, source_line
+from gradcli.pytorch.tensor import Tensor
+from gradcli.record.record import CallSite
 from gradcli.script.naming import Names
 from gradcli.script.system import Recorded
-from gradcli.wrapping import in_words
+from gradcli.text.wrapping import in_words
 
 
 def line_of(file: str, number: int) -> Line:
@@ -25,10 +29,15 @@ def line_of(file: str, number: int) -> Line:
     return line
 
 
-def _without_comment(line: str) -> str:
+def line_at(site: CallSite) -> Line:
+    """Return the number of the line of a place, with its file."""
+    return line_of(site.file, site.line)
+
+
+def without_comment(line: str) -> str:
     """Return a line without its comment.
 
-    >>> _without_comment("y = '#' + f(x,  # the input")
+    >>> without_comment("y = '#' + f(x,  # the input")
     "y = '#' + f(x,"
     """
     with suppress(TokenError, SyntaxError):  # the line may be a part of a statement
@@ -48,7 +57,7 @@ class Scene:
 
     def name(self, x: Any, otherwise: str = "x") -> str:
         """Return the script's name of a tensor, or of the step that made it."""
-        known = self.names.of(x) or self.names.of(getattr(x, "_fn", None))
+        known = self.names.of(x) or (isinstance(x, Tensor) and self.names.of(edge_made(x)))
         return known or getattr(x, "_called", "") or otherwise
 
     def file(self, line: int) -> str:
@@ -60,7 +69,7 @@ class Scene:
         file = self.file(line)
         is_main = file == self.script.name
         result = source_line(self.script, line) if is_main else linecache.getline(file, line).strip()
-        return _without_comment(result)
+        return without_comment(result)
 
     def number(self, line: int) -> str:
         """Return the number of a line, with its file where that is not the script: 5, or 5 of helper.py."""
@@ -90,18 +99,38 @@ class Scene:
         return f"lines {in_words(numbers)}{self._of_file(ordered[0][1])}"
 
 
+class Site(NamedTuple):
+    """A call in a script: its line, the instruction of the innermost frame, and how many calls it runs within."""
+
+    line: int
+    code: CodeType | None = None
+    instruction: int = 0
+    depth: int = 0
+
+    @classmethod
+    def of(cls, line: int, frame: Any, depth: int = 0) -> Site:
+        """Return the call that a frame of the script runs, at a line of the script itself."""
+        return cls(line) if frame is None else cls(line, frame.f_code, frame.f_lasti, depth)
+
+
 @dataclass
 class CallScene(Scene):
-    """The line of a call that is explained, and the system that was recorded before it ran, or why that is empty."""
+    """The line of a call that is explained, its steps, and the system in its record, or why that is empty."""
 
+    tape: Tape | None = None
     recorded: Recorded = field(default_factory=Recorded)
     trouble: str = ""
+    site: Site = Site(0)  # noqa: RUF009
     steps: bool = False  # whether the tables of steps are asked for
+    unroll: bool = False  # whether each round of a loop is written
     reached: dict[int, Line] = field(default_factory=dict)  # the backward that reached a leaf before, by its identity
     has_gradients: bool = True  # whether the page shows the gradients
+    told: set[str] = field(default_factory=set)  # the surprises that a page has told already
     altered: bool = False  # whether the gradients are not those of the recorded operations at the values of now
     notes: Notes = field(default_factory=Notes)
 
     def name(self, x: Any, otherwise: str = "x") -> str:
         """Return the name of a tensor in the system, or else in the script."""
-        return self.recorded.steps.get(edge_of(x)) or super().name(x, otherwise)
+        quantity = None if self.tape is None else self.tape.quantity(x)
+        known = "" if quantity is None else self.recorded.names.get(quantity, "")
+        return known or super().name(x, otherwise)

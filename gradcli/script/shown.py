@@ -6,10 +6,10 @@ import io
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TextIO
 
 from gradcli.script.scene import CallScene
-from gradcli.wrapping import page_width, visible, wrapped
+from gradcli.text.wrapping import page_width, visible, wrapped
 
 if TYPE_CHECKING:
     from gradcli.pytorch.backward import Call
@@ -63,8 +63,11 @@ class Printed:
         if self.kept is not None:
             self.kept.append(text)
         else:
-            self.stream.flush()
-            print(text, file=self.out, flush=True)
+            if not self.stream.closed:
+                self.stream.flush()
+            if not self.out.closed:  # as by `sys.stdout.close()`
+                self.out.write(f"{text}\n")
+                self.out.flush()
 
     def failed(self, text: str, line: int = 0) -> None:
         """Show nothing of an error at a line: standard error has it."""
@@ -75,12 +78,18 @@ class Printed:
 
 
 class _Kept(io.StringIO):
-    """The output of a script, for a document: an endless one is cut off."""
+    """The output of a script, for a document: an endless one is cut off; `also` is a stream that gets all of it."""
 
     left = _PRINTED
 
+    def __init__(self, also: TextIO | None = None) -> None:
+        super().__init__()
+        self.also = also
+
     def write(self, text: str) -> int:
         """Keep a text, up to the limit."""
+        if self.also is not None:
+            self.also.write(text)
         if self.left > 0:
             super().write(text[: self.left] if len(text) <= self.left else f"{text[: self.left]}\n… and more …\n")
             self.left -= len(text)
@@ -95,12 +104,15 @@ class _Kept(io.StringIO):
 
 
 class Document(Printed):
-    """The script, what it prints and its pages as one document; `style` is markdown or latex."""
+    """The script, what it prints and its pages as one document; `style` is markdown or latex.
 
-    def __init__(self, source: str, style: str) -> None:
+    One for a file leaves the script its standard output, too.
+    """
+
+    def __init__(self, source: str, style: str, to_file: bool = False) -> None:
         super().__init__()
         self.style = style
-        self.stream = self.printed = _Kept()
+        self.stream = self.printed = _Kept(sys.stdout if to_file else None)
         self.parts = [self._fenced("python", source)]
 
     def page(self, title: str, text: str) -> None:
@@ -129,7 +141,7 @@ class Document(Printed):
         text = "\n".join(self.parts)
         if self.style == "markdown":
             return text
-        from gradcli.report.pages.latex import document
+        from gradcli.report.documents.latex import document
 
         return document(text)
 
@@ -139,7 +151,7 @@ class Document(Printed):
 
     def _heading(self, title: str) -> str:
         if self.style == "markdown":
-            from gradcli.report.pages.markdown import code
+            from gradcli.report.documents.markdown import code
 
             return f"## {code(title)}"
         from gradcli.report.latex_math import escaped
@@ -149,9 +161,9 @@ class Document(Printed):
     def _fenced(self, language: str, text: str) -> str:
         lines = text.rstrip("\n").expandtabs().split("\n")
         if self.style == "markdown":
-            from gradcli.report.pages.markdown import fenced
+            from gradcli.report.documents.markdown import fenced
 
             return fenced(language, lines) + "\n"
-        from gradcli.report.pages.latex import verbatim
+        from gradcli.report.documents.latex import verbatim
 
         return verbatim(lines) + "\n"

@@ -14,11 +14,12 @@ import numpy as np
 from gradcli.engine.evaluate import at_point
 from gradcli.errors import InputError, Source, Span
 from gradcli.graph.graph import Graph
-from gradcli.graph.node import Node, operand
+from gradcli.graph.node import Node
+from gradcli.graph.operations import OPERATIONS
 from gradcli.lang.builder import build
 from gradcli.lang.expressions import read_expression
 from gradcli.notation.nodes import Notation, readable_names, written_size
-from gradcli.pytorch.calls import Arguments, exact
+from gradcli.pytorch.calls import exact
 from gradcli.vocabulary import FUNCTIONS
 
 Array = np.ndarray[Any, Any]
@@ -96,7 +97,7 @@ class CallOf(NamedTuple):
     def typed(self, operands: Sequence[str]) -> str:
         """Return the call of a function of the vocabulary as it is typed; what is the default is left out.
 
-        >>> call = CallOf("one_hot", Arguments([("input", ("operand", 0)), ("num_classes", ("setting", 3))]), ())
+        >>> call = CallOf("one_hot", (("input", ("operand", 0)), ("num_classes", ("setting", 3))), ())
         >>> call.typed(["t"])
         'one_hot(t, 3)'
         """
@@ -113,14 +114,9 @@ class CallOf(NamedTuple):
         return f"{self.function}({', '.join(parts)})"
 
     @property
-    def is_pool(self) -> bool:
-        """Whether it is a pooling: its formula is too long to read."""
-        return "pool" in self.function
-
-    @property
     def can_be_typed(self) -> bool:
         """Whether it is a call of a function of the vocabulary with the same names of operands."""
-        if self.function not in FUNCTIONS or not isinstance(self.settings, Arguments):
+        if self.function not in FUNCTIONS or not _is_arguments(self.settings):
             return False
         known = signature(FUNCTIONS[self.function]).parameters
         return all(name in known or kind != "operand" for name, (kind, *_) in self.settings)
@@ -145,6 +141,24 @@ def _typed(options: Sequence[Any], operands: Sequence[str], one_for_all: bool = 
     return operands[value] if kind == "operand" else repr(value)
 
 
+def with_numbers(settings: Any, numbers: Sequence[Array]) -> Any:
+    """Return the settings of a call of the vocabulary with its numbers in their positions."""
+    return tuple((name, _filled(e, numbers)) for name, e in settings) if _is_arguments(settings) else settings
+
+
+def _is_arguments(settings: Any) -> bool:
+    """Return whether settings are the arguments of a call of the vocabulary: names, and each value with its kind."""
+    pairs = isinstance(settings, tuple) and settings and all(isinstance(e, tuple) and len(e) == 2 for e in settings)
+    return bool(pairs) and all(isinstance(name, str) and isinstance(value, tuple) for name, value in settings)
+
+
+def _filled(encoded: Any, numbers: Sequence[Array]) -> Any:
+    kind, value = encoded
+    if kind == "list":
+        return kind, tuple(_filled(e, numbers) for e in value)
+    return (kind, shortest(numbers[value].reshape(-1)[0])) if kind == "number" else encoded
+
+
 def spans_of_calls(graph: Graph, calls: Mapping[Node, CallOf]) -> dict[Node, Span]:
     """Return how nodes with a name are written that are such calls, or have them within.
 
@@ -167,20 +181,7 @@ def spans_of_calls(graph: Graph, calls: Mapping[Node, CallOf]) -> dict[Node, Spa
 def _written(node: Node, call: CallOf, names: dict[Node, str]) -> str | None:
     """Return a call as it is typed, where its definition is much longer."""
     writer = Notation(names)
-    if call.function == "nll_loss":
-        return _loss_of_classes(call, writer)
     size = written_size(node, ChainMap(dict.fromkeys(call.operands, ""), names))
-    if not call.can_be_typed or (size < _MANY and not call.is_pool):
+    if not call.can_be_typed or size < _MANY or OPERATIONS[node.op].kind == "call":
         return None
     return call.typed([writer.name(n) for n in call.operands])
-
-
-def _loss_of_classes(call: CallOf, writer: Notation) -> str | None:
-    """Return a loss of classes whose call says its operands alone: their mean, in which each counts once."""
-    how, _, complete, _ = call.settings
-    if how != "mean" or not complete or len(call.operands) != 2:
-        return None
-    scores, target = call.operands
-    logits = None if scores in writer.names else operand(scores, "log_softmax")
-    function, first = ("nll_loss", scores) if logits is None else ("cross_entropy", logits)
-    return f"{function}({writer.name(first)}, {writer.name(target)})"

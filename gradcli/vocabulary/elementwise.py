@@ -59,8 +59,8 @@ _MAX_ORDER = 300  # of polygamma: the engine knows the orders of its derivatives
 
 
 @named("polygamma")
-def _polygamma(n: Node, x: Node) -> Node:
-    order = n.value
+def _polygamma(n: Node | int, x: Node) -> Node:
+    order = n.value if isinstance(n, Node) else n
     if isinstance(order, int | Fraction | Decimal):
         fits = order == int(order) and 0 <= order <= _MAX_ORDER
     else:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from gradcli.errors import InputError
 from gradcli.graph import construct
 from gradcli.graph.construct import axes_of, broadcast, one_axis, reshape, sliced
-from gradcli.graph.index_arrays import gather, index_array, segment_sum, take
+from gradcli.graph.index_arrays import gather_along, index_array, segment_sum, take
 from gradcli.graph.node import Node
 from gradcli.graph.shapes import Shape
 from gradcli.vocabulary.register import Axis, integers, named
@@ -175,4 +175,4 @@ def _segment_sum(x: Node, ids: Axis, n: int) -> Node:
 
 @named("gather")
 def _gather(x: Node, axis: int, index: Axis) -> Node:
-    return gather(x, one_axis(axis, len(x.shape)), index)
+    return gather_along(x, one_axis(axis, len(x.shape)), index)

@@ -73,7 +73,7 @@ def _softmax(op: str, x: Node, axis: int = -1) -> Node:
     return construct.softmax(op, x, one_axis(axis, len(x.shape)))
 
 
-@each("cumsum", "cumprod")
+@each("cumsum", "cumprod", "cummax", "cummin")
 def _cumulative(op: str, x: Node, axis: int | None = None) -> Node:
     if axis is None and len(x.shape) > 1:
         raise InputError(f"`{op}` of a matrix needs an axis", hint=f"for example `{op}(x, axis=0)`")

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from gradcli.errors import InputError
-from gradcli.graph.construct import reshape
+from gradcli.graph.calls import call_of, call_with
 from gradcli.graph.node import Node
 from gradcli.graph.shapes import MAX_ELEMENTS
-from gradcli.graph.windows import Window, average, convolve, largest
 from gradcli.vocabulary.register import each, flag
 
 Sizes = int | Sequence[int]
@@ -55,26 +55,56 @@ def _convolution(
     axes = _axes(name, x)
     (groups,) = _per_axis("groups", groups, 1)
     _check_weight(name, x, weight, axes, groups)
-    apart = _per_axis("dilation", dilation, axes)
-    ends = _ends(padding, stride, [d * (n - 1) for n, d in zip(weight.shape[2:], apart, strict=True)])
-    sizes = zip(weight.shape[2:], _per_axis("stride", stride, axes), ends, apart, strict=True)
-    y = convolve(x, weight, [Window(n, s, p, d, more=more) for n, s, (p, more), d in sizes], groups)
-    if bias is None:
-        return y
-    if bias.shape != weight.shape[:1]:
+    if bias is not None and bias.shape != weight.shape[:1]:
         raise InputError(f"the bias is a vector of {weight.shape[0]}, a number for each output, not {bias.shape}")
-    return y + reshape(bias, (*bias.shape, *(1,) * axes))
+    dilations, strides = _per_axis("dilation", dilation, axes), _per_axis("stride", stride, axes)
+    return call_with(name, (strides, _paddings(padding, strides), dilations, groups), (x, weight), bias=bias)
 
 
-def _ends(padding: Sizes | str, stride: Sizes, reaches: Sequence[int]) -> list[tuple[int, int]]:
-    """Return for each axis the padding at both ends, and what there is more of it at the far one."""
+@each("conv_transpose1d", "conv_transpose2d", "conv_transpose3d", methods=())
+def _transposed_convolution(
+    name: str,
+    x: Node,
+    weight: Node,
+    bias: Node | None = None,
+    stride: Sizes = 1,
+    padding: Sizes = 0,
+    output_padding: Sizes = 0,
+    groups: int = 1,
+    dilation: Sizes = 1,
+) -> Node:
+    axes = _axes(name, x)
+    (groups,) = _per_axis("groups", groups, 1)
+    if len(weight.shape) != axes + 2 or weight.shape[0] != x.shape[-axes - 1] or weight.shape[0] % groups:
+        raise InputError(
+            f"a weight of shape {weight.shape} does not fit {x.shape[-axes - 1]} channels",
+            hint=f"it is (channels, outputs/groups, {_AXES[axes]})",
+        )
+    outputs = weight.shape[1] * groups
+    if bias is not None and bias.shape != (outputs,):
+        raise InputError(f"the bias is a vector of {outputs}, a number for each output, not {bias.shape}")
+    strides, dilations = _per_axis("stride", stride, axes), _per_axis("dilation", dilation, axes)
+    paddings, more = _per_axis("padding", padding, axes, 0), _per_axis("output_padding", output_padding, axes, 0)
+    if any(n >= max(pair) for n, *pair in zip(more, strides, dilations, strict=True)):
+        raise InputError("`output_padding` must be less than the stride or the dilation")
+    sizes = [
+        (n - 1) * s - 2 * p + d * (k - 1) + 1 + m
+        for n, k, s, p, d, m in zip(x.shape[-axes:], weight.shape[2:], strides, paddings, dilations, more, strict=True)
+    ]
+    if min(sizes) < 1:
+        raise InputError("nothing is left of the result within so much `padding`")
+    return call_with(name, (strides, paddings, more, groups, dilations), (x, weight), bias=bias)
+
+
+def _paddings(padding: Sizes | str, strides: Sequence[int]) -> tuple[int, ...] | str:
+    """Return the padding at both ends of each axis, or "same"."""
     if not isinstance(padding, str):
-        return [(n, 0) for n in _per_axis("padding", padding, len(reaches), 0)]
+        return _per_axis("padding", padding, len(strides), 0)
     if padding not in ("same", "valid"):
         raise InputError(f"there is no padding `{padding[:40]}`", hint='it is an integer, "same" or "valid"')
-    if padding == "same" and set(_per_axis("stride", stride, len(reaches))) != {1}:
+    if padding == "same" and set(strides) != {1}:
         raise InputError('`padding="same"` goes with `stride=1`')
-    return [divmod(n, 2) if padding == "same" else (0, 0) for n in reaches]
+    return "same" if padding == "same" else (0,) * len(strides)
 
 
 def _check_weight(name: str, x: Node, weight: Node, axes: int, groups: int) -> None:
@@ -91,18 +121,17 @@ def _check_weight(name: str, x: Node, weight: Node, axes: int, groups: int) -> N
         )
 
 
-def _windows(axes: int, size: Sizes, stride: Sizes | None, padding: Sizes, dilation: Sizes, ceil: bool) -> list[Window]:
-    """Return the windows of pooling, which by default touch one another."""
-    sizes, apart = _per_axis("kernel_size", size, axes), _per_axis("dilation", dilation, axes)
-    steps, ends = sizes if stride is None else _per_axis("stride", stride, axes), _per_axis("padding", padding, axes, 0)
-    result = [Window(n, s, p, d, flag("ceil_mode", ceil)) for n, s, p, d in zip(sizes, steps, ends, apart, strict=True)]
-    for w in result:
-        if w.padding > w.reach // 2:
+def _windows(axes: int, size: Sizes, stride: Sizes | None, padding: Sizes, dilations: Sequence[int]) -> tuple[Any, ...]:
+    """Return the sizes of the windows of pooling, their strides (by default the sizes), and paddings."""
+    sizes, paddings = _per_axis("kernel_size", size, axes), _per_axis("padding", padding, axes, 0)
+    for k, p, d in zip(sizes, paddings, dilations, strict=True):
+        most = (d * (k - 1) + 1) // 2
+        if p > most:
             raise InputError(
-                f"`padding` must be at most half of the window, {w.reach // 2} here, not {w.padding}",
+                f"`padding` must be at most half of the window, {most} here, not {p}",
                 hint="each window must contain elements of the array",
             )
-    return result
+    return sizes, sizes if stride is None else _per_axis("stride", stride, axes), paddings
 
 
 @each("max_pool1d", "max_pool2d", "max_pool3d", methods=())
@@ -116,7 +145,9 @@ def _max_pool(
     ceil_mode: bool = False,
 ) -> Node:
     axes = _axes(name, x)
-    return largest(x, _windows(axes, kernel_size, stride, padding, dilation, ceil_mode))
+    dilations = _per_axis("dilation", dilation, axes)
+    windows = _windows(axes, kernel_size, stride, padding, dilations)
+    return call_of(name, (*windows, dilations, flag("ceil_mode", ceil_mode)), x)
 
 
 @each("avg_pool1d", "avg_pool2d", "avg_pool3d", methods=())
@@ -132,5 +163,15 @@ def _avg_pool(
 ) -> Node:
     axes = _axes(name, x)
     divisor = None if divisor_override is None else _per_axis("divisor_override", divisor_override, 1)[0]
-    windows = _windows(axes, kernel_size, stride, padding, 1, ceil_mode)
-    return average(x, windows, flag("count_include_pad", count_include_pad), divisor)
+    windows = _windows(axes, kernel_size, stride, padding, (1,) * axes)
+    flags = flag("ceil_mode", ceil_mode), flag("count_include_pad", count_include_pad)
+    return call_of(name, (*windows, *flags, divisor), x)
+
+
+@each(*(f"adaptive_{kind}_pool{n}d" for kind in ("max", "avg") for n in (1, 2, 3)), methods=())
+def _adaptive_pool(name: str, x: Node, output_size: int | Sequence[int | None]) -> Node:
+    axes = _axes(name, x)
+    typed: Any = output_size if isinstance(output_size, tuple | list) else (output_size,) * axes
+    sizes = x.shape[-axes:] if len(typed) == axes else ()
+    counts = tuple(n if count is None else count for n, count in zip(sizes, typed, strict=False))
+    return call_of(name, (_per_axis("output_size", counts or typed, axes),), x)

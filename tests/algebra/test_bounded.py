@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from conftest import long
 
-from gradcli import platform
 from gradcli.algebra.bounded import Bounded
+from gradcli.process import platform
 
 
 def test_one_child_answers_all_questions():

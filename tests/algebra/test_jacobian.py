@@ -14,8 +14,9 @@ from vocabulary.smooth_cases import ELEMENTWISE
 from vocabulary.structure_systems import SYSTEMS
 
 from gradcli import numeric_jacobian, parse, symbolic_jacobian
+from gradcli.algebra.functions import kept
+from gradcli.cli.inputs.system import read_situation, read_system_of
 from gradcli.cli.options import SystemOptions
-from gradcli.cli.situation import read_situation, read_system_of
 from gradcli.engine.evaluate import values_of
 from gradcli.errors import Notes
 from gradcli.graph.operations import OPERATIONS
@@ -92,6 +93,7 @@ READABLE = [
     "cumsum(x*z) @ x; M @ x; outer(u, x) @ z; x @ z/(norm(x)*norm(z))",
     "trace(M)*a; diag(M) @ u; diag(x) @ z; M.T @ u; reshape(M, 3, 2) @ u; permute(M, 1, 0) @ v",
     "x[::-1]*z; concatenate([x, u])*a; stack([x, z]) @ x; [a, b, x[0]]; cat([u, u*v])",
+    "mse_loss(x, z)*a; huber_loss(x, z); binary_cross_entropy(sigmoid(x), z)*b; layer_norm(x, 3)*z; batch_norm(M)",
     "v @ A @ v; tanh(A @ v + u) @ v; sum(relu(A @ (A @ v)))",
 ]  # fmt: skip
 POINTS = [
@@ -197,9 +199,11 @@ def test_every_operation_is_read_back():
         "product_of_others",
         "cofactors",
         "recurrence",
+        "sum_segments",
     }
-    inner |= {"svd_u", "svd_vh", "svdvals", "eigvalsh", "eigvecsh"}  # of scripts alone
-    inner |= {"exp2", "segment_sum"}  # tested in tests/graph
+    inner |= {"svd_u", "svd_vh", "svdvals", "eigvalsh", "eigvecsh", "cholesky"}  # of scripts and functions
+    inner |= {"exp2", "segment_sum", "gather", "index_add", "dynamic_slice", "dynamic_scatter"}  # tested in tests/graph
+    inner |= {op for op, row in OPERATIONS.items() if row.kind == "call"}  # entries are those of their definitions
     inner |= {"argmax_mask", "argmin_mask", "argmedian_mask", "take_along", "put_along", "cast"}
     assert tried >= set(OPERATIONS) - inner
 
@@ -380,3 +384,36 @@ def test_where_an_entry_is_too_long_no_other_is_made_shorter(monkeypatch):
     found = symbolic_jacobian(graph)
     # Each entry of the Jacobian that is shown, and the definitions that it needs; one entry of each way that was tried.
     assert len(tried) <= len(found.entries) + len(found.where) + 3
+
+
+@pytest.mark.parametrize(
+    ("text", "formulas"),
+    [
+        ("log(det(s*eye(4)))", ["4/s"]),
+        ("log(det(diag([a, b, a, b, c])))", ["2/a", "2/b", "1/c"]),
+        ("sum(inv(s*eye(5)))", ["-5/s**2"]),
+        ("det(kron(eye(2), [[a, b], [b, c]]))", ["2*c*(a*c - b**2)", "-4*b*(a*c - b**2)", "2*a*(a*c - b**2)"]),
+    ],
+)
+def test_matrices_of_small_blocks_are_written_out(text, formulas):
+    entries = symbolic_jacobian(parse(f"y = {text}")).entries
+    assert [tokens(code(e)) for e in entries.values()] == list(map(tokens, formulas))
+
+
+@pytest.mark.parametrize("text", ["log(det(s*ones(4, 4) + t*eye(4)))", "sum(inv(s*ones(4, 4) + t*eye(4))**2)"])
+def test_matrices_of_large_blocks_are_read_back(text):
+    graph = parse(f"y = {text}")
+    point = {"s": np.array(0.5), "t": np.array(1.25)}
+    assert_allclose(read_back(graph, point), engines(graph, point), rtol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("op", "args", "value"),
+    [("cbrt", [-8.0], -2), ("frac", [-1.5], -0.5), ("fmod", [-3.5, 2.0], -1.5), ("fmod", [3.5, -2.0], 1.5)],
+)
+def test_functions_that_mpmath_defines_otherwise(op, args, value):
+    assert float(kept(op)(*map(sympy.Float, args))) == value
+
+
+def test_functions_of_complex_value_stay_unevaluated():
+    assert not kept("log10")(sympy.Float(-1)).is_Float

@@ -171,7 +171,7 @@ def test_a_worker_that_is_killed_is_no_matter(cli, cluster, processes, large):
     assert list(found) == table.column_names == ["a.grad", "b.grad"]
     for name, values in found.items():
         np.testing.assert_array_equal(values, table[name].to_numpy())
-    assert err == b""
+    assert err.startswith(b"wrote result.parquet: ")
 
 
 def test_a_cluster_computes_what_numpy_does(cli, cluster):
@@ -179,7 +179,7 @@ def test_a_cluster_computes_what_numpy_does(cli, cluster):
     given = data_set(rows=3, count=11, more={2: poles, 10: poles})
     alone = cli.done("backward", "y=b/a", *given, "--output", "alone.parquet")
     outcome = cli("backward", "y=b/a", *given, "--output", "result.parquet", *on(cluster))
-    assert outcome == alone
+    assert outcome.err == alone.err.replace("alone", "result")
     assert "4 of 33 points are not finite;\n  at the first, point 8, " in outcome.err
     _, found = columns("result.parquet")
     table = pq.read_table("alone.parquet")
@@ -227,9 +227,9 @@ def test_a_folder_of_any_name_some_of_whose_parts_are_empty(cli, cluster, rows):
     os.rename("points", name)
     alone = cli("backward", "y=a/b", "--points", name, "--output", "alone.parquet")
     outcome = cli("backward", "y=a/b", "--points", name, "--output", "result.parquet", *on(cluster))
-    assert outcome == alone
+    assert outcome.err == alone.err.replace("alone", "result")
     note = "note: `points of \ufffd.csv` contains no points, so the result has no rows\n"
-    assert (outcome.status, outcome.out, outcome.err) == (0, "", "" if rows else note)
+    assert (outcome.status, outcome.out, outcome.notes) == (0, "", "" if rows else note)
     assert sorted(os.listdir("result.parquet")) == sorted(os.listdir(name))
     os.rename(f"result.parquet/{last}", "result.parquet/part.2.parquet")
     _, found = columns("result.parquet")
@@ -248,7 +248,7 @@ def test_a_local_cluster(process):
             taken.bind(("127.0.0.1", 8787))  # the port of Dask's dashboard
             taken.listen()
         outcome = process("jacobian", "y=a*b", *given, "--output", "result.parquet", *options)
-    assert (outcome.status, outcome.out, outcome.err) == (0, "", "")
+    assert (outcome.status, outcome.out, outcome.notes) == (0, "", "")
     _, points = columns("points.parquet")
     names, found = columns("result.parquet")
     assert names == [f"part.{k}.parquet" for k in range(3)]

@@ -133,7 +133,8 @@ def test_a_run_that_is_not_interrupted_ends_well(forked, ending):
         assert not os.path.exists(f"r.{ending}")
         pipe.write(b"5,7\n")
         pipe.close()
-        assert process.communicate(timeout=HANG) == (b"", b"")
+        out, err = process.communicate(timeout=HANG)
+        assert (out, err.partition(b": ")[0]) == (b"", f"wrote r.{ending}".encode())
         assert process.returncode == 0
     assert sorted(os.listdir()) == ["p.csv", f"r.{ending}"]
     if ending == "csv":
@@ -161,7 +162,8 @@ def test_under_nohup_a_run_goes_on():
         process.send_signal(signal.SIGHUP)
         pipe.write(b"5,7\n")
         pipe.close()
-        assert process.communicate(timeout=HANG) == (b"", b"")
+        out, err = process.communicate(timeout=HANG)
+        assert (out, err.partition(b": ")[0]) == (b"", b"wrote r.csv")
     assert process.returncode == 0
     assert contents("r.csv").endswith(b"\n7.0,5.0\n")
 
@@ -222,7 +224,8 @@ def test_a_run_that_is_alive_is_left_alone(cli, forked):
         cli.done("backward", "y=a*b", "--points", "p.npz", "--output", "r.csv")
         assert {*os.listdir()} == {*during, "p.npz", "r.csv"}
         pipe.close()
-        assert process.communicate(timeout=HANG) == (b"", b"")
+        out, err = process.communicate(timeout=HANG)
+        assert (out, err.partition(b": ")[0]) == (b"", b"wrote r.csv")
     assert contents("r.csv") == b"a.grad,b.grad\n" + b"2.0,1.0\n" * ROWS
     assert sorted(os.listdir()) == ["p.csv", "p.npz", "r.csv"]
 

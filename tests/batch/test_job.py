@@ -9,7 +9,7 @@ import pytest
 
 from gradcli.batch import job
 from gradcli.batch.job import Job, Tally
-from gradcli.data.given import GivenPoints
+from gradcli.data.block import GivenPoints
 from gradcli.engine.evaluate import evaluate
 from gradcli.errors import InputError, Notes, Source, Span
 from gradcli.graph.graph import Graph

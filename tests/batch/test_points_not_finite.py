@@ -10,7 +10,7 @@ import pytest
 from conftest import ENDINGS, each, needs
 
 from gradcli.batch import job
-from gradcli.cli import answer
+from gradcli.cli import answers_at_points
 
 pytestmark = pytest.mark.usefixtures("own_folder")
 
@@ -31,13 +31,13 @@ POLES = [3, 1, 0, 2, 0, 0.5, 0]  # the first is point 3
 def test_poles_are_counted_in_a_warning_each_of_values_and_of_derivatives(cli, monkeypatch, options, form, size):
     needs(form)
     monkeypatch.setattr(job, "_LONGEST", size)
-    monkeypatch.setattr(answer, "_JSON_BLOCK", size)
+    monkeypatch.setattr(answers_at_points, "_JSON_BLOCK", size)
     np.savez("p.npz", a=POLES)
     output = ("-f", "json") if form == "json" else ("--output", form if form == "-" else f"r.{form}")
     outcome = cli.done(*options, "y=1/a", "--points", "p.npz", *output)
     jacobian = options[0] == "jacobian"
     what, name = ("Jacobians", "dy/da") if jacobian else ("gradients", "a.grad")
-    assert outcome.err == (
+    assert outcome.notes == (
         "warning: the values of 3 of 7 points are not finite;\n"
         "  at the first, point 3, y is inf: it arises in `div` (1/a), whose value is not finite\n"
         f"warning: the {what} of 3 of 7 points are not finite;\n"

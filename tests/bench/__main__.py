@@ -39,11 +39,14 @@ BENCHMARKS = {
     "exported": exported.calls,
     "models": models.gradients,
     "functions": functions.calls,
+    "minimize": functions.minimize,
     "symbolic": symbolic.jacobian,
     "statements": symbolic.statements,
     "start": starts.start_up,
     "chains": starts.chains,
     "training": scripts.training,
+    "recorded": scripts.recorded,
+    "small": scripts.small,
     "script": scripts.script,
 }
 

@@ -13,8 +13,8 @@ from pathlib import Path
 import numpy as np
 
 from gradcli import parse
-from gradcli.export import c
-from gradcli.export.program import Request, program
+from gradcli.codegen import c
+from gradcli.codegen.program import Request, program
 from tests.bench.problems import BUNDLE_ADJUSTMENT
 from tests.bench.session import Session
 from tests.bench.tables import title

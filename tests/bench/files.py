@@ -9,8 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from gradcli.data.points import open_points
-from gradcli.data.result import create_result
+from gradcli.data.formats import create_result, open_points
 from tests.bench import race
 from tests.bench.session import Session
 from tests.bench.tables import seconds, title

@@ -79,7 +79,7 @@ def exported(model: Model, point: Mapping[str, Array]) -> Callable[[], list[Arra
     """Return a run of the exported model in ONNX Runtime, with a cotangent of ones: y and the gradients."""
     import onnxruntime
 
-    from gradcli.export import onnx
+    from gradcli.codegen import onnx
 
     graph = parse(model.text, **model.shapes)
     proto = onnx.model(graph, ("value", "vjp"), [*model.shapes], "model", "float32")

@@ -10,7 +10,9 @@ import os
 import subprocess
 import sys
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
+from statistics import median
 
 from tests.bench.session import Session
 
@@ -22,21 +24,73 @@ x = torch.randn(32, 2)
 target = (x[:, :1] * x[:, 1:]).sin()
 net = nn.Sequential(nn.Linear(2, 16), nn.Tanh(), nn.Linear(16, 1))
 optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
-start = time.process_time()
-for _ in range({steps}):
+for step in range({first} + {steps}):
+    if step == {first}:
+        start = time.process_time()
     optimizer.zero_grad()
     loss = nn.functional.mse_loss(net(x), target)
     loss.backward()
     optimizer.step()
 print(time.process_time() - start)
 """
+# Each on numbers, positions and index arrays that differ from call to call.
+SMALL = """\
+import time, torch
+torch.set_num_threads(1)
+torch.manual_seed(0)
+N, COUNT = 256, {count}
+x = torch.randn(N, requires_grad=True)
+w = torch.randn(N)
+v = x * x + 1
+orders = [torch.randperm(N)[:32] for _ in range(COUNT)]
+numbers = [1.25 + k / 7 for k in range(COUNT)]
+sizes = torch.randint(1, N, (COUNT,)).tolist()
+
+def factors(y):
+    for a in numbers: v * a
+def elements(y):
+    for i in sizes: x[i]
+def gathered(y):
+    for i in orders: x[i]
+def bounds(y):
+    for a in numbers: v.clamp(max=a)
+def powers(y):
+    for a in numbers: v**a
+def scaled(y):
+    for a in numbers: y.add_(w, alpha=a)
+def assigned(y):
+    for k in range(N): y[k] = x[k]**2
+def assigned_to_many(y):
+    for i in orders[:N]: y[i] = x[i]**2
+def sliced(y):
+    for i in sizes: (x[:i] * 2).sum().backward()
+def listed(y):
+    [x[:i].sum() for i in sizes]
+
+for function, count in ((factors, COUNT), (elements, COUNT), (gathered, COUNT), (bounds, COUNT), (powers, COUNT),
+                        (scaled, COUNT), (assigned, N), (assigned_to_many, N), (sliced, COUNT), (listed, COUNT)):
+    least = float("inf")
+    for _ in range(5):
+        y = torch.zeros(N)
+        start = time.process_time()
+        function(y)
+        least = min(least, (time.process_time() - start) / count)
+    print(least * 1e6)
+"""
+SMALL_NAMES = (
+    "v * a", "x[k]", "x[i]", "v.clamp(max=a)", "v**a", "y.add_(w, alpha=a)", "y[k] = x[k]**2", "y[i] = x[i]**2",
+    "(x[:k] * 2).sum().backward()", "[x[:k].sum() for k in …]",
+)  # fmt: skip
 SCRIPT = "import torch\nx = torch.tensor([1., 2.], requires_grad=True)\n(x**2).sum().backward()\nprint(x.grad)\n"
 _TURNS = 9
+_QUIET = "-m", "gradcli", "run", "--quiet"
+_RECORDED = "-m", "gradcli", "run", "--torch"
+_FIRST = 20  # steps of which two lines get their pages, and after which the recording has ended
 
 
-def _ran(path: Path, ours: bool) -> tuple[float, str]:
-    """Run a script; return the time of the processor that it took, and what it printed."""
-    command = [sys.executable, *(("-m", "gradcli", "run", "--quiet") if ours else ()), str(path)]
+def _ran(path: Path, words: Sequence[str]) -> tuple[float, str]:
+    """Run a script by Python or a module; return the time of the processor that it took, and what it printed."""
+    command = [sys.executable, *words, str(path)]
     before = os.times()
     done = subprocess.run(
         command, capture_output=True, text=True, check=True, env={**os.environ, "OMP_NUM_THREADS": "1"}
@@ -48,7 +102,23 @@ def _ran(path: Path, ours: bool) -> tuple[float, str]:
 
 def training(session: Session) -> None:
     """1,000 steps of SGD on a network of 2-16-1 with 32 points: at most 3 times what PyTorch takes."""
-    _compared("1,000 steps of SGD, 2-16-1, 32 points", LOOP.format(steps=100 if session.quick else 1000), inner=True)
+    source = LOOP.format(first=0, steps=100 if session.quick else 1000)
+    _compared("1,000 steps of SGD, 2-16-1, 32 points", source, inner=True)
+
+
+def recorded(session: Session) -> None:
+    """1,000 steps under PyTorch once their pages are written: at most 1.05 times what PyTorch takes without gradcli."""
+    if not importlib.util.find_spec("torch"):
+        print("\nrun --torch: PyTorch is not installed here")
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "script.py"
+        path.write_text(LOOP.format(first=_FIRST, steps=300 if session.quick else 3000), "utf-8")
+        turns = [[float(_ran(path, words)[1].split()[-1]) for words in (_RECORDED, ())] for _ in range(_TURNS)]
+    own, peer = (median(times) for times in zip(*turns, strict=True))
+    ratio = median(a / b for a, b in turns)
+    print(f"\nsteps of SGD under PyTorch, once their pages are written\n  gradcli run --torch  {own:8.3f} s")
+    print(f"  PyTorch              {peer:8.3f} s   ratio {ratio:.2f}, at most 1.05")
 
 
 def script(session: Session) -> None:
@@ -56,13 +126,30 @@ def script(session: Session) -> None:
     _compared("a script of four lines, from start to end", SCRIPT, inner=False)
 
 
+def small(session: Session) -> None:
+    """Small operations: at most 6 times what PyTorch takes, in place 10, and twice our own `v * a` but for slices."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "script.py"
+        path.write_text(SMALL.format(count=300 if session.quick else 1000), "utf-8")
+        runs = [_QUIET, ()] if importlib.util.find_spec("torch") else [_QUIET]
+        turns = [[_ran(path, words)[1].split() for words in runs] for _ in range(3 if session.quick else 5)]
+    own, *other = (
+        [min(map(float, times)) for times in zip(*of_one, strict=True)] for of_one in zip(*turns, strict=True)
+    )
+    print("\nsmall operations, µs each" + ("" if other else ": PyTorch is not installed here"))
+    for k, name in enumerate(SMALL_NAMES):
+        most = 10 if name.startswith("y") else 6
+        peer = f"   PyTorch {other[0][k]:6.1f}   ratio {own[k] / other[0][k]:5.2f}, at most {most}" if other else ""
+        print(f"  {name:30s} {own[k]:7.1f}{peer}")
+
+
 def _compared(title: str, source: str, inner: bool) -> None:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "script.py"
         path.write_text(source, "utf-8")
-        runs = [True, False] if importlib.util.find_spec("torch") else [True]
+        runs = [_QUIET, ()] if importlib.util.find_spec("torch") else [_QUIET]
         # By turns, as a processor's clock changes; of each the least, of the run or of what the script itself measured.
-        turns = [[_ran(path, ours) for ours in runs] for _ in range(_TURNS)]
+        turns = [[_ran(path, words) for words in runs] for _ in range(_TURNS)]
         own, *other = (min(float(r[1]) if inner else r[0] for r in own) for own in zip(*turns, strict=True))
         print(f"\n{title}\n  gradcli run --quiet  {own:8.3f} s")
         for peer in other:

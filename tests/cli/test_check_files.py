@@ -25,7 +25,7 @@ def test_each_file_has_verdicts_of_its_own(cli, files):
     first, second = outcome.out.split(f"{files[1]}:")
     assert first.startswith(f"{files[0]}:")
     assert "df/dx = 2*x*y   right: proved" in first
-    assert "df/dx = 2*x   wrong: it is yours times y" in second
+    assert "df/dx = 2*x   wrong: in ∂f/∂x the factor y is missing" in second
 
 
 def test_files_that_are_right_end_with_0(cli, files):
@@ -49,3 +49,18 @@ def test_a_statement_is_not_taken_for_a_file(cli, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "x").write_text("nothing")
     assert cli.done("check", "f=x**2", "x.grad=v*2*x").out.startswith("x.grad = v*2*x   right")
+
+
+def test_a_whole_model_behind_f_is_one_of_several_files(cli, tmp_path):
+    models = [tmp_path / "a.grad", tmp_path / "b.grad"]
+    for k, model in enumerate(models, 2):
+        model.write_text(f"input x = 1\nf = x**{k}\ndf/dx = {k}*x**{k - 1}\n")
+    outcome = cli.done("check", "-F", *map(str, models), "-f", "json")
+    assert [(r["file"], r["verdict"]) for r in outcome.objects] == [(str(m), "right") for m in models]
+
+
+def test_a_system_behind_f_belongs_to_each_file(cli, files, tmp_path):
+    system = tmp_path / "system.grad"
+    system.write_text("f = x**2*y\n")
+    outcome = cli("check", "-F", str(system), *files[:2], "-f", "json")
+    assert [(r["file"], r["verdict"]) for r in outcome.objects] == [(files[0], "right"), (files[1], "wrong")]

@@ -30,7 +30,7 @@ def test_a_branch_is_tried_wherever_it_is(cli, system, wrong, right):
 
 def test_the_point_is_short(cli):
     (found,) = cli("check", "y=where(x > 100, x**2, x)", "dy/dx=1", "-f", "json").objects
-    assert found["why"] == "right only where x < 100"
+    assert found["why"] == "in ∂y/∂x you took where(x > 100, x**2, x) for x: right only where x <= 100"
     assert len(f"{found['at']['x']:g}") <= 4
 
 

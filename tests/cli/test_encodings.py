@@ -16,10 +16,10 @@ from conftest import GRADCLI, environment
 from hypothesis import given, strategies
 
 from gradcli.cli.main import gradcli as group
-from gradcli.cli.outcome import run
-from gradcli.cli.streams import hold_every_character
-from gradcli.plain import spelled
-from gradcli.wrapping import cells
+from gradcli.cli.main import run
+from gradcli.process.streams import hold_every_character
+from gradcli.text.plain import spelled
+from gradcli.text.wrapping import cells
 
 pytestmark = pytest.mark.usefixtures("own_folder")
 

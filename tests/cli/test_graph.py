@@ -3,11 +3,26 @@
 from __future__ import annotations
 
 import random
+import re
 
 import pytest
 from conftest import long
 
-from gradcli.explain.picture.folding import MOST_BOXES
+from gradcli.pages.picture.folding import MOST_BOXES
+
+STATEMENTS = (
+    "c1=conv2d(x, W1)", "r1=relu(c1)", "p1=max_pool2d(r1, 2)", "f=reshape(p1, (1, 8))", "z=linear(f, W2, b2)",
+    "loss=cross_entropy(z, [1])",
+)  # fmt: skip
+CNN = (*STATEMENTS, "--shape", "x=1x1x5x5,W1=2x1x2x2,W2=3x8,b2=3")
+BOX = {
+    "text": r"^[ │├╰─┼┤┴]*[○●◆](?! leaf)",
+    "svg": r'<rect class="gg-(box|leaf|output)" [^>]*rx="\d+"/>\n<(?!text class="gg-local")',
+    "dot": r"^  n\d+ \[",
+    "mermaid": r"^  n\d+[(\[]",
+    "tikz": r"^\\node\[(leaf|intermediate|output),",
+    "html": r' data-box="',
+}
 
 
 @pytest.mark.parametrize(
@@ -25,6 +40,9 @@ from gradcli.explain.picture.folding import MOST_BOXES
         (("y=x**2", "--digits", "x"), "`x` is not a number of digits"),
         (("y=x**2", "--wrt", "q"), "`q` is not in the system"),
         (("y=x**2", "-f", "json"), "'json' is not"),
+        ((*CNN, "--open", "r1"), "`r1` is not a call: its box does not open"),
+        ((*CNN, "--open", "r1"), "the calls are c1, p1, z, loss"),
+        ((*CNN, "--open", "c2"), "`c2` is not in the picture"),
     ],
 )
 def test_mistakes(arguments, told, cli):
@@ -35,7 +53,8 @@ def test_the_ending_of_the_output_chooses_the_format(cli, tmp_path):
     file = tmp_path / "p.txt"
     file.write_text("old")
     outcome = cli.done("graph", "y=x**2", "--at", "x=3", "--output", str(file))
-    assert (outcome.out, outcome.err) == ("", "")
+    assert outcome.out == ""
+    assert re.fullmatch(rf"wrote {re.escape(str(file))}: [a-z ]+, \d+ nodes, \d+ (bytes|kB)\n", outcome.err)
     assert file.read_text("utf-8") == cli.done("graph", "y=x**2", "--at", "x=3").out
     assert list(tmp_path.iterdir()) == [file]
 
@@ -56,8 +75,8 @@ def test_a_file_stays_what_it_was_where_the_system_is_wrong(cli, tmp_path):
 
 def test_a_picture_that_nobody_could_look_at_is_refused_before_it_is_computed(cli, monkeypatch):
     lines = "\n".join(f"t{k + 1} = sin(t{k}) + {k + 2}*t{k // 2}" for k in range(100))
-    monkeypatch.setattr("gradcli.explain.picture.picture.picture", None)
-    monkeypatch.setattr("gradcli.cli.graph.LAID_OUT", 200)
+    monkeypatch.setattr("gradcli.pages.picture.picture.picture", None)
+    monkeypatch.setattr("gradcli.cli.commands.graph.LAID_OUT", 200)
     said = cli.refused("graph", lines, "--all", "-f", "svg")
     assert "301 boxes, and more than 200" in said
     assert "leave out --all" in said
@@ -65,7 +84,7 @@ def test_a_picture_that_nobody_could_look_at_is_refused_before_it_is_computed(cl
 
 
 def test_a_long_chain_that_is_folded_is_not_refused(cli, monkeypatch):
-    monkeypatch.setattr("gradcli.cli.graph.LAID_OUT", 200)
+    monkeypatch.setattr("gradcli.cli.commands.graph.LAID_OUT", 200)
     lines = "\n".join(["t0 = sin(x)", *(f"t{k + 1} = sin(t{k})" for k in range(300))])
     assert "sin, 301 times" in cli.done("graph", lines, "-f", "svg").out
     assert "302 boxes" in cli.refused("graph", lines, "--all", "-f", "svg")
@@ -142,3 +161,24 @@ def test_an_operation_of_thousands_of_arguments_has_one_box_for_its_leaves_in_no
     point = ",".join(f"x{k}={k}" for k in range(50))
     few = cli.done("graph", f"y = sum([{', '.join(f'x{k}' for k in range(50))}])", "--at", point).out
     assert "x0, …, x49 = 50 leaves = [0, 1, 2, …]" in few
+
+
+@pytest.mark.parametrize("style", BOX)
+def test_a_call_is_one_box_in_each_format_until_it_is_opened(style, cli):
+    """Four inputs and six statements are ten boxes; the definitions of a pool and of a loss are more."""
+    counts = []
+    for more in ((), ("--open", "p1"), ("--open", "p1,loss"), ("--open", "all")):
+        counts.append(len(re.findall(BOX[style], cli.done("graph", *CNN, "-f", style, *more).out, re.MULTILINE)))
+    assert counts[0] == len(STATEMENTS) + 4
+    assert counts == sorted({*counts})
+
+
+def test_an_onnx_model_opens_too(cli, tmp_path):
+    pytest.importorskip("onnx")
+    model = str(tmp_path / "cnn.onnx")
+    cli.done("export", *CNN, "--to", "onnx", "--what", "value", "--output", model)
+    closed, whole = (cli.done("graph", "-F", model, *more).out for more in ((), ("--open", "all")))
+    assert len(re.findall(BOX["text"], closed, re.MULTILINE)) < 15
+    assert "max_pool2d(" in closed
+    assert "max_pool2d(" not in whole
+    assert "argmax" not in closed

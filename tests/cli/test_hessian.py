@@ -151,3 +151,31 @@ def test_an_intermediate_that_is_a_number_has_no_name(cli):
     out = cli.done("hessian", "L=-log(softmax(z)[0])", "--shape", "z=3").out
     assert "t1[0]*(1 - t1[0])" in out
     assert "t2" not in out
+
+
+GAUSSIAN_PROCESS = """
+input x = [0.1, 0.7, 1.9, 3.2]
+input y = [0.3, -0.2, 0.8, 1.1]
+input sf = 1.2
+input ell = 0.7
+D = (unsqueeze(x, 1) - unsqueeze(x, 0))**2
+K = sf**2*exp(-0.5*D/ell**2) + 0.01*eye(4)
+nll = 0.5*y@solve(K, y) + 0.5*log(det(K))
+"""
+
+
+def test_the_determinant_of_a_matrix_of_four_rows(cli):
+    """Of the likelihood of a Gaussian process: the formulas are those of the numbers, by central differences."""
+    found = cli.json("hessian", "--wrt", "ell,sf", stdin=GAUSSIAN_PROCESS)
+    assert found["where"]
+
+    def nll(ell, sf):
+        x, y = np.array([0.1, 0.7, 1.9, 3.2]), np.array([0.3, -0.2, 0.8, 1.1])
+        K = sf**2 * np.exp(-0.5 * (x[:, None] - x) ** 2 / ell**2) + 0.01 * np.eye(4)
+        return 0.5 * y @ np.linalg.solve(K, y) + 0.5 * np.log(np.linalg.det(K))
+
+    h, at = 1e-4, (0.7, 1.2)
+    ends = [(i, j) for i in (-h, h) for j in (-h, h)]
+    mixed = sum(np.sign(i * j) * nll(at[0] + i, at[1] + j) for i, j in ends) / (4 * h**2)
+    second = (nll(at[0] + h, at[1]) - 2 * nll(*at) + nll(at[0] - h, at[1])) / h**2
+    assert found["hessian"][0] == pytest.approx([second, mixed], rel=1e-4)

@@ -9,8 +9,7 @@ import sys
 import pytest
 from conftest import each, said, some
 
-from gradcli.cli.main import gradcli
-from gradcli.cli.outcome import in_command_line
+from gradcli.cli.main import gradcli, in_command_line
 from gradcli.errors import Fix, InputError
 
 AT = ("--at", "x=3")
@@ -208,3 +207,34 @@ def test_a_comma_in_a_cell_is_not_taken_for_another_number(cli, tmp_path, typed,
     assert f"`{hint}`" in told
     if typed == "1,000":
         assert "`1.000`" in told
+
+
+@pytest.mark.parametrize(
+    ("words", "hint"),
+    [
+        (("live", "y=x**2"), "gradcli graph SYSTEM --output y.html"),
+        (("step", "y=x**2"), "gradcli backward SYSTEM --steps"),
+        (("script", "s.py"), "gradcli run SCRIPT.py"),
+        (("backward", "y=x**2", "--at", "x=3", "-f", "latex", "--output", "y.csv"), "give it the file extension .tex"),
+        (("jacobian", "y=x**2", "--at", "x=3", "-f", "latex", "--output", "y.md"), "use -f markdown"),
+    ],
+)
+def test_what_a_newcomer_types_has_a_way_out(cli, words, hint):
+    assert hint in cli.refused(*words)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "note"),
+    [
+        (("--outptu", "o"), "note: --outptu is the script's own argument; gradcli's option is --output"),
+        (("3", "--steps"), "note: --steps is the script's own argument; gradcli's option is --steps"),
+        (("--epochs", "3", "--output-dir", "o", "--", "-q"), ""),
+    ],
+)
+def test_an_option_behind_the_scripts_name_is_noted_where_gradcli_has_one_like_it(cli, tmp_path, arguments, note):
+    script = tmp_path / "s.py"
+    script.write_text("import sys; print(sys.argv[1:])")
+    outcome = cli.done("run", str(script), *arguments)
+    assert outcome.out == f"{[*arguments]}\n"
+    assert outcome.err.startswith(note) if note else outcome.err == ""
+    assert cli.done("run", "--quiet", str(script), *arguments).err == ""

@@ -164,3 +164,33 @@ def test_the_jacobian_of_a_page_has_the_inputs_that_move(cli):
     assert "∂y/∂x = w" in (formulas := cli.done("jvp", "y=w*x+b**2", "--u", "x=2").out)
     assert "∂y/∂b" not in formulas
     assert cli.json("jvp", "y=w*x+b**2", "--u", "b=2")["jvp"] == {"y": "4*b"}
+
+
+@pytest.mark.parametrize(
+    ("u", "grads"), [("1,0.5,2", [1, [0.5, 2]]), ("1,[0.5,2]", [1, [0.5, 2]]), ("ones", [1, [1, 1]])]
+)
+def test_a_tangent_in_order(cli, u, grads):
+    result = cli.json("jvp", "y=b*sum(x)", "--at", "x=[2,1],b=3", "--u", u)
+    assert [*result["u"].values()] == grads
+    assert result["jvp"] == {"y": 3 * grads[0] + 3 * sum(grads[1])}
+    assert cli.json("hessian", "y=b*sum(x)", "--at", "x=[2,1],b=3", "--u", u)["u"] == result["u"]
+
+
+@pytest.mark.parametrize("u", ["1", "1,2", "1,2,3,4", "[1,2],3", "[[1,2,3]]", "1,[[2,3]]"])
+def test_a_tangent_in_order_that_does_not_fit(cli, u):
+    message = cli.refused("jvp", "y=b*sum(x)", "--at", "x=[2,1],b=3", "--u", u)
+    assert "of u against the inputs b, x with 3 elements" in message
+    assert "for example --u 'b=1,x[0]=1,x[1]=1'" in message
+
+
+def test_forward_mode_differs_from_the_entries_of_j(cli):
+    """J is backward's, J·u is that of torch.func.jvp (0 in PyTorch 2.13): a note says so, no equation joins them."""
+    system = ("y=where(x > 0, sqrt(x), 0)", "z=x", "--at", "x=0", "--u", "1")
+    outcome = cli.done("jvp", *system)
+    assert "y   where(x > 0, 1/(2*sqrt(x)), 0) = nan\n" in outcome.out
+    assert "ẏ = 0\nż = 1·1   = 1\n" in outcome.out
+    assert "note: J·u is forward mode's here, as in torch.func.jvp" in outcome.err
+    found = cli.json("jvp", *system)
+    assert found["jvp"] == {"y": 0, "z": 1}
+    assert len(found["notes"]) == 1
+    assert "notes" not in cli.json("jvp", *system[:2], "--at", "x=1", "--u", "1")

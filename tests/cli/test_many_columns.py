@@ -141,6 +141,21 @@ def test_a_packed_file(cli):
     assert "`points.csv.gz` cannot be read" in cli.refused("backward", "y=x**2", "--points", "points.csv.gz")
 
 
+@pytest.mark.parametrize("text", ["x,b\n3,2\n", '{"x": 3, "b": 2, "id": "a"}\n', '\n  {"at": {"x": 3, "b": 2}}\n'])
+@pytest.mark.parametrize("pack", [str.encode, lambda text: gzip.compress(text.encode())], ids=["plain", "gzip"])
+def test_what_a_pipe_brings_is_known_by_its_first_characters(cli, text, pack):
+    """`zcat` and a file extension are not needed: `jq -c .at | gradcli backward --points -`."""
+    assert cli.done("backward", "y=b*x**2", "--points", "-", stdin=pack(text)).out == "b.grad,x.grad\n9.0,12.0\n"
+
+
+@pytest.mark.parametrize("text", ['{\n  "x": 3\n}\n', '[\n  {"x": 3}\n]', '[{"x": 3}, {"x": 4}]'])
+def test_json_over_several_lines_is_refused_with_a_way_out(cli, text):
+    says = cli.refused("backward", "y=x**2", "--points", "-", stdin=text)
+    assert "line 1: " in says
+    assert "is not a JSON object" in says
+    assert "jq -c" in says
+
+
 def test_standard_input_by_another_name(cli):
     assert cli.done("backward", "y=x**2", "--points", "/dev/stdin", stdin="x\n3\n").out == "x.grad\n6.0\n"
     assert "no system is given" in cli.refused("backward", "--points", "/dev/stdin", stdin="x\n3\n")

@@ -109,7 +109,7 @@ FILES = [
     mistake(*TWO, "--points", "p.csv", says="`p.csv` cannot be read: no such file"),
     mistake(*TWO, "--points", "p" * 300 + ".csv", says="ppp.csv` cannot be read: file name too long"),
     mistake(
-        *TWO, "--points", "p.txt", says=("`p.txt` has an unknown file extension", ".csv.gz, .npz"), files={"p.txt": AB}
+        *TWO, "--points", "p.xyz", says=("`p.xyz` has an unknown file extension", ".csv.gz, .dat"), files={"p.xyz": AB}
     ),
     options("backward", "y=a*b", says="rrr.csv` cannot be written: file name too long", output="r" * 300 + ".csv"),
     mistake(*TWO, "--points", "p.npz", says="`p.npz` cannot be read: no such file"),
@@ -117,9 +117,9 @@ FILES = [
     mistake(
         *TWO,
         "--points",
-        "p.txt",
-        says=("`p.txt` has an unknown file extension", ".csv.gz, .npz and .parquet"),
-        files={"p.txt": AB},
+        "p.xyz",
+        says=("`p.xyz` has an unknown file extension", ".csv.gz, .dat, .json, .jsonl, .npz, .parquet"),
+        files={"p.xyz": AB},
     ),
     mistake(*TWO, "--points", "p.npz.gz", says="`p.npz.gz` has an unknown file extension"),
     mistake(*TWO, "--points", "/", says="`/` is a folder without .parquet files"),
@@ -188,6 +188,14 @@ OPTIONS = [
     options("backward", "y=a*b", "-f", "json", says="`r.json` has an unknown file extension", output="r.json"),
     mistake(
         "jacobian", "y=a", "--at", "a=1", "-f", "json", says="`r.json` has an unknown file extension", output="r.json"
+    ),
+    mistake(
+        "hessian",
+        "y=a**2",
+        "--at",
+        "a=1",
+        says=("`r.pdf` has an unknown file extension", "a page is written to .html, .md, .tex and .txt files, numbers"),
+        output="r.pdf",
     ),
     options(
         "backward", "y=a*b", says=("`r.json` has an unknown file extension", ".csv, .npz and .parquet"), output="r.json"
@@ -323,10 +331,10 @@ def test_what_is_no_mistake(cli, system, points):
 @pytest.mark.parametrize("size", ["_FIRST", "CHUNK"])
 def test_memory_that_is_not_there(cli, tmp_path, monkeypatch, size):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("gradcli.data.csv.chunks._FIRST", 1)
+    monkeypatch.setattr("gradcli.data.text_files._FIRST", 1)
     (tmp_path / "p.csv").write_text(AB)
     (tmp_path / "r.csv").write_bytes(OLD)
-    monkeypatch.setattr(f"gradcli.data.csv.chunks.{size}", 2**62)  # at first, or in the middle
+    monkeypatch.setattr(f"gradcli.data.text_files.{size}", 2**62)  # at first, or in the middle
     err = cli.refused("backward", "y=a*b", "--points", "p.csv", "--output", "r.csv")
     assert err == "error: not enough memory\n"
     assert contents() == {"p.csv": AB.encode(), "r.csv": OLD}
@@ -339,7 +347,7 @@ def test_a_mistake_far_down_leaves_no_output(cli, tmp_path, monkeypatch, ending)
     rows = ["1,2\n"] * 60_000
     (tmp_path / "p.csv").write_text("".join(["a,b\n", *rows, "1,two\n"]))
     (tmp_path / f"r.{ending}").write_bytes(OLD)
-    monkeypatch.setattr("gradcli.data.csv.chunks.CHUNK", 2**16)
+    monkeypatch.setattr("gradcli.data.text_files.CHUNK", 2**16)
     err = cli.refused("backward", "y=a*b", "--points", "p.csv", "--output", f"r.{ending}")
     assert "`p.csv`, line 60002, column `b`: `two` is not a number" in err
     assert sorted(os.listdir()) == ["p.csv", f"r.{ending}"]

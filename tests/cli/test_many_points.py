@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 
 from gradcli.algebra import symbolic_jacobian as jacobian
 from gradcli.batch import job
-from gradcli.cli import answer
-from gradcli.data.csv import chunks as csv_chunks
+from gradcli.cli import answers_at_points
+from gradcli.data import text_files
 
 pytestmark = pytest.mark.usefixtures("own_folder")
 
@@ -178,7 +178,7 @@ def test_the_results_are_those_of_at(cli, expected, columns, source, target, nam
     points, stdin = written(source, arrays)
     output = () if target is None else ("--output", target if target == "-" else f"result.{target}")
     outcome = cli.done(*command, *points, *output, stdin=stdin)
-    assert outcome.err == ""
+    assert outcome.notes == ""
     found = flat(read(target, outcome.out))
     assert found.keys() == expected[name].keys()
     for column, values in expected[name].items():
@@ -231,9 +231,9 @@ def test_blocks_make_no_difference(cli, monkeypatch, source, target):
     whole = run()
     for size in (1, 3, N, N + 1):
         monkeypatch.setattr(job, "_LONGEST", size)
-        monkeypatch.setattr(answer, "_JSON_BLOCK", size)
-        monkeypatch.setattr(csv_chunks, "_FIRST", 100 * size)
-        monkeypatch.setattr(csv_chunks, "CHUNK", 100 * size)
+        monkeypatch.setattr(answers_at_points, "_JSON_BLOCK", size)
+        monkeypatch.setattr(text_files, "_FIRST", 100 * size)
+        monkeypatch.setattr(text_files, "CHUNK", 100 * size)
         blocks = run()
         if isinstance(whole, str):
             assert blocks == whole, size
@@ -261,7 +261,7 @@ def test_json_is_what_at_prints(cli, command):
 @pytest.mark.parametrize("command", [("jacobian", "y=a*b"), ("hessian", "y=a*b**2"), ("hessian", "y=sin(a*b)**30")])
 def test_formulas_of_json_are_worked_out_once(cli, monkeypatch, command):
     worked_out = []
-    monkeypatch.setattr(answer, "_JSON_BLOCK", 2)
+    monkeypatch.setattr(answers_at_points, "_JSON_BLOCK", 2)
     monkeypatch.setattr(jacobian, "MAX_OPERATIONS", 30)  # the last of them is too long: it has none
     monkeypatch.setattr(jacobian, "_best", lambda *given, best=jacobian._best: worked_out.append(best) or best(*given))
     points, stdin = written("-", POINTS)
@@ -283,8 +283,8 @@ def close(one, two):
 
 @pytest.mark.parametrize("style", ["csv", "json"])
 def test_a_bad_row_far_down_leaves_whole_lines_of_the_rows_before_it(cli, monkeypatch, style):
-    monkeypatch.setattr(csv_chunks, "_FIRST", 100)
-    monkeypatch.setattr(csv_chunks, "CHUNK", 100)
+    monkeypatch.setattr(text_files, "_FIRST", 100)
+    monkeypatch.setattr(text_files, "CHUNK", 100)
     rows = "".join(f"{k},2\n" for k in range(500))
     command = ("backward", "y=a*b", "--points", "-", "-f", style)
     good = cli.done(*command, stdin=f"a,b\n{rows}").out
@@ -316,7 +316,7 @@ def test_no_points_give_a_result_without_rows(cli, expected, source, target, nam
     output = () if target is None else ("--output", target if target == "-" else f"result.{target}")
     outcome = cli.done(*command, *points, *output, stdin=stdin)
     label = "standard input" if source == "-" else f"`{points[1]}`"
-    assert outcome.err == f"note: {label} contains no points, so the result has no rows\n"
+    assert outcome.notes == f"note: {label} contains no points, so the result has no rows\n"
     found = flat(read(target, outcome.out))
     assert found.keys() == expected[name].keys()
     assert all(values.shape == (0,) for values in found.values())
@@ -355,7 +355,7 @@ def test_a_large_point_has_no_names_for_its_elements(cli, monkeypatch):
     """Ten million names took twenty seconds, and nobody sees them in .npz."""
     np.savez("p.npz", x=np.arange(6.0).reshape(2, 3))
     monkeypatch.setattr("gradcli.graph.names.element_names", None)
-    monkeypatch.setattr("gradcli.explain.columns.element_names", None)
+    monkeypatch.setattr("gradcli.pages.jacobian.question.element_names", None)
     cli.done("backward", "y=x**2", "--v", "ones", "--points", "p.npz", "--output", "result.npz")
     assert read("npz", "")["x.grad"].tolist() == [[0, 2, 4], [6, 8, 10]]
 
@@ -367,7 +367,7 @@ def test_names_of_files_that_are_not_utf_8(cli, ending):
     name, shown = os.fsdecode(b"\xff") + path, f"\ufffd{path}"
     os.rename(path, name)
     found = cli.done("backward", "y=a**2", "--points", name, "--output", f"{name}.csv")
-    assert (found.out, found.err) == ("", "")
+    assert (found.out, found.err) == ("", f"wrote {shown}.csv: 7 points\n")
     with open(f"{name}.csv") as file:
         assert len(file.readlines()) == N + 1
     assert f"`{shown}` has no values for the input `b`" in cli.refused("backward", "y=b", "--points", name)
@@ -404,7 +404,7 @@ def test_a_real_file_of_many_points(process):
     a, b = np.random.default_rng(0).uniform(-2, 2, (2, count)).round(6)
     np.savetxt("p.csv", np.stack([a, b], 1), fmt="%.6f", delimiter=",", header="a,b", comments="")
     outcome = process("backward", "y=sin(a)*b**3", "--points", "p.csv", "--output", "r.npz")
-    assert (outcome.status, outcome.out, outcome.err) == (0, "", "")
+    assert (outcome.status, outcome.out, outcome.err) == (0, "", "wrote r.npz: 300,000 points\n")
     with np.load("r.npz") as found:
         assert list(found) == ["a.grad", "b.grad"]
         np.testing.assert_allclose(found["a.grad"], np.cos(a) * b**3, rtol=1e-13, atol=1e-15)

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 import pytest
 from conftest import each, said
 
+from gradcli.errors import InputError
+
 WAY_OUT = r"\n  \S"  # a line of advice below the message, or below the caret
 
 
@@ -446,3 +448,10 @@ def test_long_products_are_not_written_out(cli):
 def test_names_that_are_too_long(cli, name):
     assert "characters is too long" in cli.refused("jacobian", f"y = {name}")
     assert "characters is too long" in cli.refused("backward", "y = x", "--at", f"{name}=1")
+
+
+def test_a_message_of_any_length_is_cut(cli):
+    name = "a" * 100_000
+    assert len(cli.refused("backward", f"{name} = b", "--at", "c=1")) < 10_000
+    assert len(cli("backward", f"y = {name} + b", "--at", f"{name}=1,b=2", "--only", "grad").err) < 10_000
+    assert len(str(InputError("x" * 10**6, hint="y" * 10**6))) < 10_000

@@ -42,3 +42,10 @@ def test_a_misspelled_name_is_not_only_an_input_without_a_value(cli):
     message = cli("backward", "loss=x**2; y=los*2", "--at", "x=2").refused()
     assert "did you mean `loss`? else add it: --at x=2,los=1" in message
     assert "did you mean" not in cli("backward", "x1=a**2; y=x1*x2", "--at", "a=2").refused()
+
+
+def test_what_the_system_does_not_use_is_left_out_as_columns_are(cli):
+    point = '{"x": 2, "comment": "hot", "two words": 3, "z": null, "y": 7}'
+    assert cli.json("backward", "y=x**2", "--at", "@-", stdin=point)["grad"] == {"x": 4}
+    assert cli.json("jvp", "y=x**2", "--at", "x=3", "--u", "@-", stdin=point)["jvp"] == {"y": 12}
+    assert "the value of `x` is not a number" in cli.refused("backward", "y=x", "--at", "@-", stdin='{"x": "2"}')

@@ -62,11 +62,12 @@ def test_a_gradient_for_a_program_needs_no_formulas(process, style):
     assert not found & {"sympy", "mpmath", "scipy", "rich"}
 
 
-PAGES = {"sections", "trace", "rules", "system", "mentions"}
-PAGES |= {f"backward.{name}" for name in ("backward_page", "steps", "tables", "gradients", "weights")}
-OF_PAGES = {f"gradcli.explain.{name}" for name in PAGES} | {f"gradcli.notation.{n}" for n in ("nodes", "text", "latex")}
+PAGES = {"sections", "trace", "system", "mentions"}
+PAGES |= {f"backward.{name}" for name in ("page", "steps", "gradients", "loss")}
+OF_PAGES = {f"gradcli.pages.{name}" for name in PAGES} | {f"gradcli.notation.{n}" for n in ("nodes", "text", "latex")}
 OF_PAGES |= {
-    f"gradcli.report.{name}" for name in ("pages.table", "layout", "text_math", "pages.latex", "pages.markdown")
+    f"gradcli.report.{name}"
+    for name in ("documents.table", "layout", "text_math", "documents.latex", "documents.markdown")
 }
 ELSEWHERE = {"gradcli.graph.jacobian", "gradcli.graph.jvp", "gradcli.engine.compiled", "gradcli.lang.claims", "shutil"}
 
@@ -74,17 +75,17 @@ ELSEWHERE = {"gradcli.graph.jacobian", "gradcli.graph.jvp", "gradcli.engine.comp
 @pytest.mark.parametrize("style", ["json", "csv"])
 def test_a_gradient_for_a_program_needs_nothing_of_pages(style):
     found = modules("backward", "y=sin(x)*x", "--at", "x=3", "-f", style)
-    assert {"gradcli.cli.backward", "gradcli.explain.backward.accumulation", "gradcli.graph.vjp"} <= found
+    assert {"gradcli.cli.commands.backward", "gradcli.pages.backward.question", "gradcli.graph.vjp"} <= found
     assert not found & (OF_PAGES | ELSEWHERE)
-    values = {"gradcli.data", "gradcli.data.arrays", "gradcli.data.csv", "gradcli.data.csv.cells"}
+    values = {f"gradcli.data{name}" for name in ("", ".arrays", ".csv", ".csv.cells", ".defaults")}
     rooms = {name.split(".")[1] for name in found - values if name.startswith("gradcli.")}
-    assert not rooms & {"algebra", "export", "pytorch", "data", "batch", "guide"}
+    assert not rooms & {"algebra", "codegen", "pytorch", "data", "batch", "guide"}
 
 
 def test_gradients_in_formulas_for_a_program_need_no_forms_of_arrays():
     found = modules("backward", "y=sin(x)*x", "-f", "json")
     assert "gradcli.algebra.symbolic_jacobian" in found
-    assert not {name for name in found if name.startswith("gradcli.explain.forms")}
+    assert not {name for name in found if name.startswith("gradcli.pages.forms")}
 
 
 def test_the_python_api_reads_a_text_without_the_command_line():
@@ -98,7 +99,7 @@ def test_the_python_api_reads_a_text_without_the_command_line():
 @pytest.mark.parametrize("name", COMMANDS)
 def test_a_command_imports_no_other(name):
     found = modules(name, "--help")
-    assert {f"gradcli.cli.{n}" for n in COMMANDS} & found == {f"gradcli.cli.{name}"}
+    assert {f"gradcli.cli.commands.{n}" for n in COMMANDS} & found == {f"gradcli.cli.commands.{name}"}
 
 
 def test_no_pattern_has_a_set_up_to_the_last_character():

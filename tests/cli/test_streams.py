@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 from conftest import ENDINGS, HANG, Outcome, environment, interruptible, long, needs, some
 
-from gradcli.cli import outcome
+from gradcli.cli import main as command_line
 from gradcli.cli.main import gradcli
 
 resource = pytest.importorskip("resource")  # and signals, and a shell
@@ -101,7 +101,7 @@ def test_no_format_can_be_printed_to_what_takes_a_closed_stream_s_place(monkeypa
     points()
     with open(os.open(os.devnull, os.O_RDONLY), "w") as held:
         monkeypatch.setattr(sys, "stdout", held)
-        assert outcome.run(gradcli, ["backward", "y=x**2", *options]) == 2
+        assert command_line.run(gradcli, ["backward", "y=x**2", *options]) == 2
     assert capfd.readouterr() == ("", CLOSED)
 
 
@@ -114,7 +114,7 @@ def test_a_file_needs_no_streams(cli, ending):
     """A file that is opened while they are closed does not get their descriptors: some library may print there."""
     needs(ending)
     given = (*points(), "--output", f"r.{ending}")
-    assert cli.done(*given) == Outcome(0, "", "")
+    assert cli.done(*given).err == f"wrote r.{ending}: 3 points\n"
     expected = Path(f"r.{ending}").read_bytes()
     done = redirected("<&- >&- 2>&-", *given)
     assert done.returncode == 0
@@ -122,7 +122,7 @@ def test_a_file_needs_no_streams(cli, ending):
 
 
 def test_no_file_gets_the_descriptor_of_a_closed_stream():
-    told = "import os\nfrom gradcli.cli.streams import hold_closed\nhold_closed()\nraise SystemExit(os.dup(0))"
+    told = "import os\nfrom gradcli.process.streams import hold_closed\nhold_closed()\nraise SystemExit(os.dup(0))"
     done = subprocess.run(["sh", "-c", 'exec "$@" <&- >&- 2>&-', "sh", sys.executable, "-c", told], check=False)
     assert done.returncode >= 3
 
@@ -148,7 +148,7 @@ def test_an_interrupt_that_is_ignored_stays_so():
 
 IN_A_CALLBACK = """
 import os, signal, time, weakref
-from gradcli.cli.signals import tidily
+from gradcli.process.signals import tidily
 class Thing: pass
 def callback(_):
     os.kill(os.getpid(), {number})
@@ -174,7 +174,7 @@ def test_a_signal_in_a_callback_is_not_lost(number, status):
 
 TWICE = """
 import os, signal, time
-from gradcli.cli.signals import tidily
+from gradcli.process.signals import tidily
 def work():
     try:
         os.kill(os.getpid(), signal.SIGTERM)
@@ -306,4 +306,4 @@ def test_a_limit_of_memory(form, mebibytes):
         assert done.status == 0
     else:
         assert done.status in (0, 2)
-        assert re.fullmatch(r"(error: .*\n(  .*\n)?)?", done.err)
+        assert re.fullmatch(r"(error: .*\n(  .*\n)?)?", done.notes)

@@ -1,12 +1,13 @@
 """Files of points: writes them into the folder in which a test stands, and reads them with gradcli."""
 
+import json
 from contextlib import closing
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from gradcli.data.points import open_points
+from gradcli.data.formats import open_points
 from gradcli.errors import InputError
 
 X0 = np.array([1.5, -2.0, 3e-7, 4.0, 5.0])
@@ -68,6 +69,12 @@ def parquet(columns, name="p.parquet", **options):
     arrays = [a if isinstance(a, pa.Array) else pa.array(a) for _, a in columns]
     pq.write_table(pa.Table.from_arrays(arrays, [n for n, _ in columns]), path, **options)
     return path
+
+
+def json_lines():
+    """Write p.jsonl, whose objects have a text beside the numbers, and return its path."""
+    rows = [{n: v[..., k].tolist() for n, v in VALUES.items()} for k in range(5)]
+    return csv("\n".join(json.dumps(row | {"note": "a"}) for row in rows), "p.jsonl")
 
 
 def csv_text(columns=COLUMNS):

@@ -11,8 +11,8 @@ import pytest
 from conftest import each
 from point_files import csv, read, refused
 
-from gradcli.data.csv import chunks as csv_chunks
-from gradcli.data.points import open_points
+from gradcli.data import text_files
+from gradcli.data.formats import open_points
 from gradcli.errors import InputError
 
 pytestmark = pytest.mark.usefixtures("own_folder")
@@ -32,12 +32,16 @@ pytestmark = pytest.mark.usefixtures("own_folder")
         b'note,x0,x1\n"two\nlines, ""quoted""",1,2\r\n\n"\xff",3,4\n',
         b"x0,x[,x1,x[0\n1,a,2,b\n3,c,4,d\n",
         b"x0,x1,the \x1b date\n1,2,a\x1c\n3,4,b\n",
+        b"# x0,x1\n1,2\n3,4\n",
+        b"# measured on Monday\n#\nx0;x1\n1;2\n3;4\n",
+        b"# measured on Monday\n# x0 x1\n1.0e+00 2.0e+00\n3.0e+00 4.0e+00\n",
+        b"   x0   x1\r\n    1    2 \r\n    3    4\r\n",
     ],
 )
 @each("chunk", [1, 7, 2**23])
 def test_csv_in_all_its_forms(monkeypatch, text, chunk):
-    monkeypatch.setattr(csv_chunks, "CHUNK", chunk)
-    monkeypatch.setattr(csv_chunks, "_FIRST", chunk)
+    monkeypatch.setattr(text_files, "CHUNK", chunk)
+    monkeypatch.setattr(text_files, "_FIRST", chunk)
     found, _ = read(csv(text), ["x0", "x1"])
     np.testing.assert_array_equal(found["x0"], [1, 3])
     np.testing.assert_array_equal(found["x1"], [2, 4])
@@ -86,7 +90,7 @@ def test_mistakes_in_csv(text, message, names):
 
 
 def test_errors_have_line_numbers_beyond_the_first_chunk(monkeypatch):
-    monkeypatch.setattr(csv_chunks, "CHUNK", 64)
+    monkeypatch.setattr(text_files, "CHUNK", 64)
     lines = ["x0,x1"] + ["1,2"] * 500
     lines[300] = "1,z"
     assert "line 301, column `x1`: `z`" in refused(csv("\n".join(lines)))
@@ -97,14 +101,14 @@ def test_errors_have_line_numbers_beyond_the_first_chunk(monkeypatch):
 
 
 def test_a_byte_order_mark_stands_at_the_beginning_only(monkeypatch):
-    monkeypatch.setattr(csv_chunks, "_FIRST", 1)
+    monkeypatch.setattr(text_files, "_FIRST", 1)
     assert "line 2, column `x0`" in refused(csv("\ufeffx0\n\ufeff1\n"))
     assert "line 2, column `x0`" in refused(csv("x0\n\ufeff1\n"))
 
 
 def test_a_file_that_grows_is_never_read_to_more_than_its_end(monkeypatch):
-    monkeypatch.setattr(csv_chunks, "CHUNK", 10)
-    monkeypatch.setattr(csv_chunks, "_FIRST", 10)
+    monkeypatch.setattr(text_files, "CHUNK", 10)
+    monkeypatch.setattr(text_files, "_FIRST", 10)
     path = csv("x0\n" + "1\n" * 20)
     with closing(open_points(str(path))) as points:
         with open(path, "a") as file:
@@ -115,13 +119,13 @@ def test_a_file_that_grows_is_never_read_to_more_than_its_end(monkeypatch):
 
 
 def test_endless_rows_are_refused(monkeypatch):
-    monkeypatch.setattr(csv_chunks, "MAX_ROW", 2**12)
-    monkeypatch.setattr(csv_chunks, "CHUNK", 2**8)
+    monkeypatch.setattr(text_files, "MAX_ROW", 2**12)
+    monkeypatch.setattr(text_files, "CHUNK", 2**8)
     for text in ["x" * 2**17, "x0\n" + "1" * 2**17, "x0,t\n1," + '"a\n' + "b\n" * 2**17, "x" * 2**17 + "\n1\n"]:
         assert "a row of more than" in refused(csv(text))
-    monkeypatch.setattr(csv_chunks, "MAX_CELLS", 2**10)
-    monkeypatch.setattr(csv_chunks, "_LONG_LINE", 2**9)
-    monkeypatch.setattr(csv_chunks, "MAX_ROW", 2**20)
+    monkeypatch.setattr(text_files, "MAX_CELLS", 2**10)
+    monkeypatch.setattr(text_files, "_LONG_LINE", 2**9)
+    monkeypatch.setattr(text_files, "MAX_ROW", 2**20)
     for delimiter in ",;\t":
         most = delimiter.join(f"x{k}" for k in range(2**10))
         with closing(open_points(str(csv(f"{most}\n")))) as points:
@@ -181,8 +185,8 @@ def test_a_long_cell_in_a_column_that_is_not_used():
 )
 @pytest.mark.parametrize("chunk", [8, 2**16])
 def test_what_parts_the_cells_is_seen_in_the_header(monkeypatch, text, chunk):
-    monkeypatch.setattr(csv_chunks, "CHUNK", chunk)
-    monkeypatch.setattr(csv_chunks, "_FIRST", chunk)
+    monkeypatch.setattr(text_files, "CHUNK", chunk)
+    monkeypatch.setattr(text_files, "_FIRST", chunk)
     found, _ = read(csv(text), ["x0", "x1"])
     np.testing.assert_array_equal(found["x0"], [1, 3])
     np.testing.assert_array_equal(found["x1"], [2, 4])

@@ -10,10 +10,10 @@ from conftest import each
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from gradcli.data.csv import chunks as csv_chunks
+from gradcli.data import text_files
 from gradcli.data.csv import points as csv_points
 from gradcli.data.csv.parsers import Table, by_arrow, by_numpy, parse
-from gradcli.data.points import open_points
+from gradcli.data.formats import open_points
 from gradcli.errors import InputError
 
 ARROW = importlib.util.find_spec("pyarrow") is not None
@@ -213,8 +213,8 @@ def test_chunks_are_no_matter(path, lines, data):
         lines.insert(data.draw(st.integers(0, len(lines))), line)
     wholes = agree(path, lines, "\n", ["x0", "x1"])
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(csv_chunks, "CHUNK", data.draw(st.integers(1, 100)))
-        patch.setattr(csv_chunks, "_FIRST", data.draw(st.integers(1, 100)))
+        patch.setattr(text_files, "CHUNK", data.draw(st.integers(1, 100)))
+        patch.setattr(text_files, "_FIRST", data.draw(st.integers(1, 100)))
         assert agree(path, lines, "\n", ["x0", "x1"]) == wholes
 
 

@@ -8,8 +8,8 @@ import pytest
 from conftest import each
 from point_files import npz, read, refused
 
-from gradcli.data.npz import members as npz_members
-from gradcli.data.points import open_points
+from gradcli.data import npz as npz_files
+from gradcli.data.formats import open_points
 
 pytestmark = pytest.mark.usefixtures("own_folder")
 
@@ -27,7 +27,7 @@ def test_npz_of_any_numbers(kind, order, count):
 @each("tile", [1, 200, 2**24])
 @each("size", [1, 3, 1000])
 def test_fortran_order_of_any_number_of_points(monkeypatch, count, tile, size):
-    monkeypatch.setattr(npz_members, "_TILE", tile)
+    monkeypatch.setattr(npz_files, "_TILE", tile)
     arrays = {f"x{k}": np.random.default_rng(k).standard_normal((count, *s)) for k, s in enumerate([(2, 3, 4), (24,)])}
     found, _ = read(npz(**{name: np.asfortranarray(a) for name, a in arrays.items()}), size=size)
     for name, array in arrays.items():
@@ -38,8 +38,8 @@ def test_fortran_order_of_any_number_of_points(monkeypatch, count, tile, size):
 def test_fortran_order_is_read_in_long_pieces(monkeypatch, shape):
     """Of a million elements, one by one, each would be a call of the system."""
     calls = []
-    exactly = npz_members._exactly
-    monkeypatch.setattr(npz_members, "_exactly", lambda *arguments: calls.append(1) or exactly(*arguments))
+    exactly = npz_files._exactly
+    monkeypatch.setattr(npz_files, "_exactly", lambda *arguments: calls.append(1) or exactly(*arguments))
     read(npz(x=np.ones(shape, order="F")), size=100)
     assert len(calls) <= 1100
 
@@ -186,7 +186,7 @@ def test_memory_that_is_not_there_for_a_header(monkeypatch):
     def full(*_):
         raise MemoryError
 
-    monkeypatch.setattr(npz_members, "_READERS", {(1, 0): full})
+    monkeypatch.setattr(npz_files, "_READERS", {(1, 0): full})
     with pytest.raises(MemoryError):
         read(npz(x=np.ones(1)))
 

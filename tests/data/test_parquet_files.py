@@ -12,8 +12,8 @@ import pytest
 from conftest import HANG, at_most, long
 from point_files import X0, parquet, read, refused
 
-from gradcli.data.parquet.points import parts
-from gradcli.data.points import open_points
+from gradcli.data.formats import open_points
+from gradcli.data.parquet import parts
 from gradcli.errors import InputError
 
 pytestmark = pytest.mark.usefixtures("own_folder")
@@ -39,7 +39,8 @@ def test_parquet_names_with_points_are_no_paths():
     ("column", "message"),
     [
         (["a"], "column `x0`: string is not a numeric type"),
-        ([[1.0]], "column `x0`: list<element: double> is not a numeric type"),
+        ([["a"]], "column `x0[0]`: string is not a numeric type"),
+        ([[[1.0]]], "column `x0[0]`: list<element: double> is not a numeric type"),
         ([{"a": 1.0}], "column `x0`: struct<a: double> is not a numeric type"),
         ([1.0, 2.0, None], "row 3, column `x0`: a null is not a number"),
         ([None], "row 1, column `x0`: a null is not a number"),
@@ -174,3 +175,25 @@ def test_parquet_without_pyarrow(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     (tmp_path / "p.parquet").write_bytes(b"PAR1")
     assert "reading Parquet needs pyarrow: pip install 'gradcli[batch]'" in refused(tmp_path / "p.parquet")
+
+
+@pytest.mark.parametrize("size", [None, 2])
+def test_a_column_of_lists_is_a_vector(size):
+    pa = pytest.importorskip("pyarrow")
+    lists = pa.array([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]], pa.list_(pa.float64(), size) if size else None)
+    found, _ = read(parquet([("x", lists), ("b", [7, 8, 9])]), size=2)
+    assert found["x"].tolist() == [[1, 3, 5], [2, 4, 6]]
+    assert found["b"].tolist() == [7, 8, 9]
+
+
+def test_lists_of_other_sizes():
+    path = parquet([("x", [[1.0, 2.0], [3.0, 4.0], [5.0]])])
+    assert "row 3, column `x`: a list of 1, and of 2 in the first row" in refused(path, ["x"])
+
+
+@pytest.mark.parametrize(("policy", "grads"), [("skip", "2.0\n6.0\n"), ("nan", "2.0\nnan\n6.0\n")])
+def test_a_missing_list(cli, policy, grads):
+    parquet([("x", [[1.0], None, [3.0]])])
+    assert "a null is not a number" in cli.refused("backward", "y=sum(x**2)", "--points", "p.parquet")
+    result = cli.done("backward", "y=sum(x**2)", "--points", "p.parquet", "--missing", policy)
+    assert result.out == "x[0].grad\n" + grads

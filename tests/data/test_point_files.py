@@ -9,12 +9,25 @@ from pathlib import Path
 import numpy as np
 import pytest
 from conftest import HANG, at_most, long
-from point_files import COLUMNS, SHAPES, VALUES, X0, M, csv, csv_text, npz, parquet, points_first, read, refused
+from point_files import (
+    COLUMNS,
+    SHAPES,
+    VALUES,
+    X0,
+    M,
+    csv,
+    csv_text,
+    json_lines,
+    npz,
+    parquet,
+    points_first,
+    read,
+    refused,
+)
 
-from gradcli.data.csv import chunks as csv_chunks
-from gradcli.data.npz import members as npz_members
-from gradcli.data.points import open_points
-from gradcli.data.result import create_result
+from gradcli.data import npz as npz_files
+from gradcli.data import text_files
+from gradcli.data.formats import create_result, open_points
 
 pytestmark = pytest.mark.usefixtures("own_folder")
 
@@ -22,13 +35,15 @@ pytestmark = pytest.mark.usefixtures("own_folder")
 # All formats
 
 
-@pytest.fixture(params=["csv", "npz", "npz deflated", "npz in Fortran order", "parquet"])
+@pytest.fixture(params=["csv", "npz", "npz deflated", "npz in Fortran order", "parquet", "jsonl"])
 def written(request):
     """The same points, in a file of each format."""
     if request.param == "csv":
         return csv(csv_text())
     if request.param == "parquet":
         return parquet(list(COLUMNS.items()))
+    if request.param == "jsonl":
+        return json_lines()
     order = np.asfortranarray if "Fortran" in request.param else np.ascontiguousarray
     arrays = {name: order(points_first(value)) for name, value in VALUES.items()}
     return npz(np.savez_compressed if "deflated" in request.param else np.savez, **arrays)
@@ -47,7 +62,7 @@ def test_points_are_read_in_blocks(written, size):
 def test_shapes_count_and_fraction(written):
     with closing(open_points(str(written))) as points:
         assert points.shapes == SHAPES
-        assert points.count == (None if written.suffix == ".csv" else 5)
+        assert points.count == (None if written.suffix in (".csv", ".jsonl") else 5)
         fractions = [points.fraction for _ in points.blocks(["x0"], 2)]
         assert points.fraction == 1
     assert fractions == sorted(fractions)
@@ -86,9 +101,10 @@ def test_memory_that_is_not_there_is_no_mistake_in_the_file(written, monkeypatch
     def full(*_):
         raise MemoryError
 
-    monkeypatch.setattr(csv_chunks, "_FIRST", 2**62)
-    monkeypatch.setattr(npz_members, "_exactly", full)
-    monkeypatch.setattr("gradcli.data.parquet.points._Part._numbers", full)
+    monkeypatch.setattr(text_files, "_FIRST", 2**62)
+    monkeypatch.setattr(npz_files, "_exactly", full)
+    monkeypatch.setattr("gradcli.data.parquet._Part._numbers", full)
+    monkeypatch.setattr("gradcli.data.json_lines._array", full)
     with pytest.raises(MemoryError):
         read(written)
 
@@ -110,7 +126,8 @@ def test_pipes_and_devices_are_refused_at_once(tmp_path, ending):
     os.mkfifo(f"p{ending}")
     (tmp_path / f"null{ending}").symlink_to("/dev/null")
     with at_most(HANG):
-        assert refused(f"p{ending}") == f"`p{ending}` is a pipe, not a file\n  only CSV is read from pipes and devices"
+        says = "is a pipe, not a file\n  CSV and JSON Lines are read from pipes and devices"
+        assert refused(f"p{ending}") == f"`p{ending}` {says}"
     assert refused(f"null{ending}").startswith(f"`null{ending}` is a device, not a file")
 
 
@@ -122,7 +139,7 @@ def test_a_name_that_is_too_long():
 # No points
 
 
-@pytest.mark.parametrize("kind", ["csv", "npz", "npz deflated", "npz in Fortran order", "parquet"])
+@pytest.mark.parametrize("kind", ["csv", "npz", "npz deflated", "npz in Fortran order", "parquet", "jsonl"])
 def test_a_file_without_points(kind):
     if kind == "csv":
         path = csv(csv_text().splitlines()[0] + "\n")
@@ -152,9 +169,10 @@ def test_a_table_without_rows_has_columns_of_no_type():
         assert list(points.blocks(["x0"], 10)) == []
 
 
-@pytest.mark.parametrize("name", ["p", "p.txt", "p.npz.gz", ".csv"])
+@pytest.mark.parametrize("name", ["p", "p.xyz", "p.npz.gz", ".csv"])
 def test_unknown_endings(name):
-    assert "points are read from .csv, .csv.gz, .npz and .parquet files" in refused(csv("x0\n1\n", name))
+    endings = ".csv, .csv.gz, .dat, .json, .jsonl, .npz, .parquet, .tsv and .txt"
+    assert f"points are read from {endings} files" in refused(csv("x0\n1\n", name))
 
 
 def test_endings_are_read_in_any_case():
@@ -196,8 +214,8 @@ def test_what_is_no_name_in_any_letters():
 MEASURE = """
 import re, sys
 from pathlib import Path
-from gradcli.data.points import open_points
-from gradcli.data.result import create_result
+from gradcli.data.formats import open_points
+from gradcli.data.formats import create_result
 points = open_points(sys.argv[1])
 with create_result(sys.argv[2], {"g": (), "h": (2,)}) as result:
     for block in points.blocks(["a", "x"], 2**14):

@@ -18,8 +18,7 @@ from hypothesis import strategies as st
 
 from gradcli.data import replacement
 from gradcli.data.csv import result as csv_result
-from gradcli.data.points import open_points
-from gradcli.data.result import create_result
+from gradcli.data.formats import create_result, open_points
 from gradcli.errors import InputError
 from gradcli.files import forget_read
 from gradcli.graph.names import column_names
@@ -88,7 +87,7 @@ def test_no_blocks_make_an_empty_file(ending):
 
 def test_npz_has_no_columns_to_name(tmp_path, monkeypatch):
     """A variable of ten million elements would have as many names, which nobody sees."""
-    monkeypatch.setattr("gradcli.data.result.column_names", None)
+    monkeypatch.setattr("gradcli.data.formats.column_names", None)
     write(tmp_path / "r.npz", blocks(2))
 
 
@@ -285,12 +284,24 @@ def test_the_mode_of_a_file(ending, tmp_path, mask):
 
 @pytest.mark.parametrize("name", ["r", "r.txt", "r.csv.gz", ".csv", "there/"])
 def test_unknown_endings(tmp_path, name):
-    assert "results are written to .csv, .npz and .parquet files" in refused(tmp_path / name)
+    assert "results are written to .csv, .npz and .parquet files; `--output -`" in refused(tmp_path / name)
 
 
 def test_endings_are_taken_in_any_case(tmp_path):
     write(tmp_path / "R.CSV", blocks(1))
     assert (tmp_path / "R.CSV").read_text().startswith("x0,")
+
+
+@pytest.mark.skipif(not os.path.isdir("/dev/fd"), reason="no file names an open pipe here")
+def test_a_pipe_without_a_name_is_no_file():
+    """As `--junit >(gzip > c.xml.gz)` gives it."""
+    ends = os.pipe()
+    try:
+        with pytest.raises(InputError, match="cannot be written: it is not a regular file"):
+            replacement.check_target(f"/dev/fd/{ends[1]}")
+    finally:
+        for end in ends:
+            os.close(end)
 
 
 def test_targets_that_are_no_files(ending, tmp_path):
@@ -345,7 +356,7 @@ def test_standard_output_is_the_caller_s(monkeypatch):
 FULL = """
 import resource, sys
 import numpy as np
-from gradcli.data.result import create_result
+from gradcli.data.formats import create_result
 from gradcli.errors import InputError
 resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[2]),) * 2)
 try:
@@ -453,7 +464,7 @@ def test_a_file_that_another_program_has_open_for_a_moment(cli, own_folder, monk
     monkeypatch.setattr(os, "replace", refusing)
     done = cli("graph", "y=x**2", "--output", "y.svg")
     if times == 1:
-        assert (done.status, done.err) == (0, "")
+        assert (done.status, done.notes) == (0, "")
         assert Path("y.svg").read_bytes().startswith(b"<svg")
     else:
         assert done.refused().startswith("error: `y.svg` cannot be written: access is denied\n")

@@ -28,6 +28,7 @@ HELP = ROOT / "gradcli" / "cli" / "help.md"  # the examples with which the help 
 SAMPLES = ROOT / "samples"
 PICTURE = SAMPLES / "vector_to_vector.svg"
 PICTURED = ["graph", "-F", str(SAMPLES / "vector_to_vector.grad"), "--v", "1,10,100", "-f", "svg"]
+MOVING = SAMPLES / "vector_to_vector_moving.svg"
 # Live pages, by the commands that write them: the README's example, and a network of two layers.
 LIVE = {
     SAMPLES / "vector_to_vector.html": [

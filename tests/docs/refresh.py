@@ -16,6 +16,7 @@ from tests.docs.documents import (
     HELP,
     INDEX,
     LIVE,
+    MOVING,
     PICTURE,
     PICTURED,
     README,
@@ -29,6 +30,7 @@ from tests.docs.documents import (
     same,
     typed,
 )
+from tests.docs.moving_picture import moving
 
 
 def current(name: str, shown: str, text: str, well: bool) -> str:
@@ -61,7 +63,9 @@ def main(files: list[str]) -> None:
     INDEX.write_text(index(), "utf-8")
     if files:
         return
-    PICTURE.write_text(Command().done(*PICTURED).out, "utf-8")
+    picture = Command().done(*PICTURED).out
+    PICTURE.write_text(picture, "utf-8")
+    MOVING.write_text(moving(picture), "utf-8")
     for path, command in LIVE.items():
         shown, now = path.read_text("utf-8") if path.exists() else "", Command().done(*command).out
         path.write_text(shown if same(now, shown) else now, "utf-8")

@@ -88,7 +88,7 @@ def texts() -> Iterator[Text]:
         yield from of_python(path)
     for name in ("report/live/words.json", "report/live/live.js"):
         yield from _of_script(PROGRAM / name)
-    for name in ("script/errors/answers.txt", "export/helpers.c", "export/helpers.js"):
+    for name in ("script/errors/answers.txt", "codegen/helpers.c", "codegen/helpers.js"):
         yield from _of_lines(PROGRAM / name)
     for path in [ROOT / "README.md", *sorted((PROGRAM / "guide").glob("*.md"))]:
         yield from _of_page(path)

@@ -20,7 +20,7 @@ ADDED = """\
 import sys
 from importlib import import_module
 folder = sys.argv.pop(1)
-for room in ("report/pages", "report/data", "explain", "cli"):
+for room in ("report/documents", "report/data", "pages", "cli/commands"):
     package = import_module("gradcli." + room.replace("/", "."))
     package.__path__.append(f"{folder}/gradcli/{room}")
 from gradcli.cli import main
@@ -47,6 +47,7 @@ def added(tmp_path_factory):
 
 
 X = ("y=x**2+z**2", "--at", "x=3,z=4")
+POINTS = GUIDE.parents[2] / "samples" / "points.csv"
 
 
 @pytest.mark.parametrize(
@@ -60,6 +61,7 @@ X = ("y=x**2+z**2", "--at", "x=3,z=4")
             r'^{"at": {"x": 3\.0, "z": 4\.0}, "value": {"y": 25\.0}, "steepness": 10\.0}$',
         ),
         (("steepness", *X, "-f", "csv"), r"^x,z,y,steepness\n3\.0,4\.0,25\.0,10\.0\n$"),
+        (("steepness", "y=a**2", "--points", str(POINTS)), r"^steepness\n2\.0\n6\.0\n"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
 )
@@ -73,6 +75,22 @@ def test_a_diff_of_the_guide_is_what_the_source_has(diff):
     lines = [line[1:] for line in diff.split("\n") if not any(f'{name}"' in line for name in NEW)]
     shown = "\n".join(lines) + "\n"
     assert any(shown in path.read_text("utf-8") for path in GUIDE.parents[1].rglob("*.py")), shown
+
+
+QUESTIONS = Path(__file__).with_name("where_to_change.txt").read_text("utf-8").split("\n\n")[1:]
+
+
+@pytest.mark.parametrize("question", QUESTIONS, ids=lambda question: question.split("\n")[1])
+def test_the_guide_names_the_file_that_a_question_asks_for(question):
+    """It is there, or the guide shows the whole file."""
+    _, answer = question.strip().split("\n")
+    text = GUIDE.read_text("utf-8")
+    assert answer in text
+    assert (GUIDE.parents[2] / answer).exists() or answer in dict(FILES.findall(text))
+
+
+def test_there_are_ten_questions():
+    assert len(QUESTIONS) == 10
 
 
 @pytest.mark.parametrize("page", sorted(GUIDE.parent.glob("*.md")), ids=lambda page: page.stem)

@@ -18,6 +18,7 @@ from documents import (
     HELP,
     INDEX,
     LIVE,
+    MOVING,
     PICTURE,
     PICTURED,
     README,
@@ -31,6 +32,7 @@ from documents import (
     pipeline,
     same,
 )
+from moving_picture import moving
 
 from gradcli import evaluate, parse, vjp
 from gradcli.cli.main import COMMANDS, gradcli
@@ -71,6 +73,15 @@ def test_the_main_example_stands_on_the_first_screen():
 
 def test_the_picture_is_what_is_drawn_now(cli):
     assert PICTURE.read_text("utf-8") == cli.done(*PICTURED).out
+
+
+def test_the_picture_in_motion_is_small_and_stands_still_where_that_is_asked_for():
+    text = MOVING.read_text("utf-8")
+    assert text == moving(PICTURE.read_text("utf-8"))
+    assert len(text.encode()) < 300_000
+    assert "prefers-reduced-motion:reduce" in text
+    assert text.count(' move"') == PICTURE.read_text("utf-8").count("<text ")
+    assert set(re.findall(r"animation-name:(\w+)", text)) <= set(re.findall(r"@keyframes (\w+)", text))
 
 
 @pytest.mark.parametrize("path", LIVE, ids=lambda path: path.stem)
@@ -129,7 +140,7 @@ def test_every_link_leads_to_a_page_and_a_heading(path):
 @each("path", PAGES)
 def test_every_file_and_folder_that_is_named_is_there(path):
     for name in re.findall(r"`((?:samples|tests|gradcli)/[^`\s:]*)(?::\w+)?`", without_blocks(PAGES[path])):
-        for placeholder, example in {"TOPIC": "shapes", "data/NAME": "data/csv", "NAME": "numpy"}.items():
+        for placeholder, example in {"TOPIC": "shapes", "data/NAME": "data/npz", "NAME": "numpy"}.items():
             name = name.replace(placeholder, example)
         assert (ROOT / name).exists(), name
 
@@ -154,7 +165,7 @@ def test_the_index_leads_to_every_page_and_the_readme_to_the_index():
 
 
 def test_the_picture_stands_above_the_first_command():
-    assert PAGES[README].index(f"](samples/{PICTURE.name})") < PAGES[README].index("```console")
+    assert PAGES[README].index(f"](samples/{MOVING.name})") < PAGES[README].index("```console")
 
 
 @each("path", PAGES)

@@ -34,7 +34,7 @@ def test_an_avoided_phrase_is_seen(text, avoided):
 
 def test_strings_that_reach_a_user_are_listed_and_others_are_not(tmp_path):
     """Help of commands and texts with values, but no docstring, annotation or regular expression."""
-    module = PROGRAM / "cli" / "jacobian.py"
+    module = PROGRAM / "cli" / "commands" / "jacobian.py"
     found = [text.text for text in of_python(module)]
     assert any(text.startswith("Show the Jacobian: J[i, j] = ∂y_i/∂x_j. EXPR is") for text in found)
     assert all("help=" not in text and not text.startswith("gradcli jacobian") for text in found)

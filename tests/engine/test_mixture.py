@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
+from gradcli.cli.inputs.system import read_situation, read_system_of
 from gradcli.cli.options import SystemOptions
-from gradcli.cli.situation import read_situation, read_system_of
 from gradcli.engine.evaluate import evaluate
 from gradcli.errors import Notes
 from gradcli.graph.vjp import vjp

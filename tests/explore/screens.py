@@ -48,7 +48,7 @@ def drive(app: ExplorerApp, driver: Driver, size: tuple[int, int] = (80, 24)) ->
 async def settled(pilot: Any, app: ExplorerApp) -> None:
     """Wait until the page has its formulas."""
     await pilot.pause()
-    while app.working or not app.ready:
+    while app.working or not app.sympy_has_run:
         await pilot.pause(0.01)
     await pilot.pause()
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 import shlex
 
 import pytest
@@ -121,6 +122,34 @@ def test_steps_are_shown_and_marked_one_after_the_other():
         assert "step 16 of 17" in on_screen(app)
 
     drive(app_of(), driver, (100, 40))
+
+
+def test_a_number_is_hidden_until_its_step():
+    """Those of later steps, the gradients, and the curve, whose slope is one; `p` hides the last step again."""
+
+    async def driver(pilot, app):
+        await press(pilot, app, "n", "n", "n", "n")
+        forward, reverse = on_screen(app).split("reverse pass")
+        assert re.search(r"t1 = x0\*\*2 += 1\b", forward)
+        assert re.search(r"y0 = 3\*t1 += 3\b", forward)
+        assert re.search(r"y1 = t2 \+ t4 *$", forward, re.MULTILINE)
+        assert not re.search(r"\b(8|16|17|20|26|1000|1240)\b", forward + reverse.split("step 4")[0])
+        assert reverse.count("…") == 8
+        await press(pilot, app, *["n"] * 6)
+        assert "x̄1 = 100·10 = 1000" in on_screen(app)
+        assert "1240" not in on_screen(app)
+        await press(pilot, app, "p")
+        assert "1000" not in on_screen(app)
+        await press(pilot, app, "right")
+        assert "step 9" not in on_screen(app)
+        assert "1000" not in on_screen(app)
+        await press(pilot, app, *["n"] * 8)
+        assert {"1240", "x0.grad", "L against x0"} <= {*re.findall(r"1240|x0\.grad|L against x0", on_screen(app))}
+        await press(pilot, app, "s", "p")
+        assert "step 16 of 17" in on_screen(app)
+        assert "x0.grad" not in on_screen(app)
+
+    drive(app_of(), driver, (100, 44))
 
 
 def test_calls_accumulate_until_zero():

@@ -136,6 +136,7 @@ def test_without_a_terminal_the_command_that_prints_the_page_is_named(command, c
     [
         ({"TERM": "dumb"}, "", "TERM is dumb"),
         ({"TERM": "xterm"}, "import sys; sys.modules['textual'] = None\n", 'pip install "gradcli[explore]"'),
+        ({"TERM": "xterm"}, "", "standard error is not one"),
     ],
 )
 def test_a_terminal_that_cannot_and_a_missing_library_are_told(variables, hidden, told, tmp_path):
@@ -163,7 +164,7 @@ def test_a_script_is_explored_on_the_terminal_alone(more, cli):
 
 
 def test_several_points_are_refused(cli, monkeypatch):
-    from gradcli.cli import explore
+    from gradcli.cli.commands import explore
 
     monkeypatch.setattr(explore, "check_terminal", lambda instead: None)
     assert "explore takes one point, not 2" in cli.refused("explore", "y=x**2", "--at", "x=1", "--at", "x=2")

@@ -11,7 +11,8 @@ import pytest
 from conftest import each
 from numpy.testing import assert_allclose
 
-from gradcli import evaluate, parse, vjp
+from gradcli import evaluate, jvp, parse, vjp
+from gradcli.errors import InputError
 
 # expression, the values of x, y and z, the value, the gradients of x, y and z
 CORNERS = [
@@ -250,6 +251,21 @@ CORNERS = [
     ("polygamma(1, x)", (1.5,), 0.934802200972, (-0.828796644234,)),
     ("polygamma(2, x)", (0,), -inf, (inf,)),
     ("polygamma(1, x)", (-0.5,), 8.93480220012, (-0.828796644234,)),
+    # Modified Bessel functions: at 0 a slope would be 0/0.
+    ("i0(x)", (0,), 1, (0,)),
+    ("i0(x)", (-3,), 4.88079258587, (-3.95337021740,)),
+    ("i0(x)", (inf,), nan, (nan,)),
+    ("i1(x)", (0,), 0, (0.5,)),
+    ("i1(x)", (1e-300,), 5e-301, (0.5,)),
+    ("i1(x)", (-20,), -42454973.3851, (41435533.8903,)),
+    ("i1(x)", (nan,), nan, (0.5,)),
+    # Hurwitz's zeta function: PyTorch has no derivative by its first argument.
+    ("zeta(1, x)", (2,), inf, (-0.644934066848,)),
+    ("zeta(2, x)", (0,), inf, (-inf,)),
+    ("zeta(3, x)", (-1.5,), 0.118102025821, (-97.2971381096,)),
+    ("zeta(2.5, x)", (-1.5,), nan, (nan,)),
+    ("zeta(0.5, x)", (2,), nan, (-0.806187674343,)),
+    ("zeta(2, x)", (inf,), nan, (nan,)),
     # NaN.
     ("maximum(x, y)", (nan, 1), nan, (1, 1)),
     ("minimum(x, y)", (1, nan), nan, (1, 1)),
@@ -398,3 +414,12 @@ def test_at_a_bound_the_gradient_is_given_once(call):
     """Where x and its bound move together, so does the result: their slopes add up to 1."""
     value, grads = differentiate(call, (1, 1))
     assert value == sum(grads) == 1
+
+
+@pytest.mark.parametrize("derive", [vjp, jvp])
+def test_a_derivative_that_has_no_formula_is_an_error(derive):
+    """It is not 0: PyTorch raises an error, too, unless the other argument's is asked for alone."""
+    graph = parse("y = zeta(x, q)")
+    with pytest.raises(InputError, match="no derivative of `zeta` by this argument"):
+        derive(graph)
+    assert derive(graph, ["q"])

@@ -15,8 +15,11 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from gradcli import evaluate, numeric_jacobian, parse, vjp
 from gradcli.engine.numeric_jacobian import NumericJacobian
+from gradcli.graph import matrices
+from gradcli.graph.construct import call
 from gradcli.graph.graph import Graph
 from gradcli.graph.node import const, leaf
+from gradcli.graph.operations import OPERATIONS
 from gradcli.graph.rewrite import common_subexpressions, optimise
 
 SHAPES = {"a": (), "x": (3,), "z": (3,), "M": (2, 3)}
@@ -253,3 +256,36 @@ def test_hessian_is_sympys(text):
         # A Hessian is the Jacobian of the gradient.
         point = {"x": np.array(x), "y": np.array(y), "f.v": np.array(1.0)}
         close(numeric_jacobian(grads, ["x", "y"], point), np.array(hessian(x, y).tolist(), dtype=float))
+
+
+def at(graph, x):
+    """Return the value of a system's one output."""
+    return np.asarray(evaluate(graph, {"x": np.array(x)[..., None]})["y"][..., 0])
+
+
+def elementwise_graph(op, x, *others):
+    return Graph.of({"x": x}, {"y": call(op, x, *others)})
+
+
+@pytest.mark.parametrize("op", [op for op, row in OPERATIONS.items() if row.odd and row.broadcasts])
+def test_odd_functions_have_the_sign_of_their_argument(op):
+    graph = elementwise_graph(op, leaf((3,)))
+    ahead = at(graph, [0.0, 0.3, 0.9])
+    assert_array_equal(at(graph, [0.0, -0.3, -0.9]), -ahead)
+    assert ahead[0] == 0
+    assert all(ahead[1:] > 0)
+
+
+@pytest.mark.parametrize("op", [op for op, row in OPERATIONS.items() if row.degree is not None])
+def test_results_grow_by_the_degree(op):
+    row, x = OPERATIONS[op], leaf((2, 2))
+    if row.kind == "matrix":
+        graph = Graph.of({"x": x}, {"y": getattr(matrices, op)(x)})
+    else:
+        graph = (
+            elementwise_graph(op, x, *[const(0.1)] * (row.arity - 1))
+            if row.broadcasts
+            else parse(f"y = {op}(x)", x=(2, 2))
+        )
+    point = np.array([[0.9, 0.2], [0.2, 0.5]])
+    assert_allclose(at(graph, 3 * point), 3.0 ** float(row.degree) * at(graph, point), rtol=1e-12)

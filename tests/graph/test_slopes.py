@@ -34,8 +34,11 @@ FORMS = {op: function(op) for op in SYMPY} | {
     "cosh": sympy.cosh,
     "tanh": sympy.tanh,
     "sech": sympy.sech,
+    "i0": lambda a: sympy.besseli(0, a),
+    "i1": lambda a: sympy.besseli(1, a),
     "digamma": sympy.digamma,
     "polygamma": lambda a: sympy.polygamma(2, a),
+    "zeta": lambda a: sympy.zeta(2, a),
     "relu": lambda a: sympy.Max(a, 0),
     "leaky_relu": lambda a, b: sympy.Piecewise((a, a > 0), (a * b, True)),
     "sigmoid": lambda a: 1 / (1 + sympy.exp(-a)),
@@ -76,7 +79,7 @@ def node_of(op, *args):
     """Return the node of an operation, and the number of its first argument that a form takes."""
     if op in ("where", "corner"):
         return elementwise(op, compare("gt", args[0], const(0)), *args[1:]), 0
-    if op == "polygamma":
+    if op in ("polygamma", "zeta"):
         return call(op, 2, *args), 1
     return call(op, *args), 0
 

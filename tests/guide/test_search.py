@@ -1,9 +1,9 @@
-"""Questions as people ask them are answered from the right page, and other texts are not.
+"""Questions as people ask them are answered from the right page.
 
 `questions.txt` has the questions, as on Stack Overflow, discuss.pytorch.org and in PyTorch's issues; some are misspelt,
 have code in them or two words only; many are titles of issues, which say less.  In front of each are the topics that
-answer it, which were chosen before the answer was seen.  The index has been improved with all of them: of the last that
-were new, it answered 46 of 63 titles of issues and 60 of 68 questions.
+answer it, which were chosen before the answer was seen.  The sixty of `unseen.txt` were collected, and committed,
+before the search or a page was changed; neither has been improved with them.
 """
 
 from __future__ import annotations
@@ -18,30 +18,48 @@ from gradcli.guide.messages import find
 from gradcli.guide.search import answers
 from gradcli.guide.topics import topic_named, topics
 
-LINES = (Path(__file__).parent / "questions.txt").read_text("utf-8").splitlines()
-QUESTIONS = [(set(line.partition(" | ")[0].split()), line.partition(" | ")[2]) for line in LINES]
+
+def read(name):
+    """The questions of a file, each behind the topics that answer it."""
+    lines = (Path(__file__).parent / name).read_text("utf-8").splitlines()
+    return [(set(line.partition(" | ")[0].split()), line.partition(" | ")[2]) for line in lines]
 
 
-def answer(question):
-    """The topic that `gradcli explain` shows: one of that name, a message's, or the best section's."""
-    if topic := topic_named(question):
-        return topic.name
-    if message := find(question):
-        return message.topic.name
-    found = answers(question)
-    return found.hits[0].topic.name if found.sure else None
+QUESTIONS, UNSEEN = read("questions.txt"), read("unseen.txt")
 
 
-def test_nine_of_ten_questions_are_answered_from_the_right_page():
-    asked = some(QUESTIONS)
-    answered = [(question, answer(question), accepted) for accepted, question in asked]
-    wrong = [f"{question}: {topic}" for question, topic, accepted in answered if topic not in accepted]
-    assert len(wrong) <= 0.1 * len(asked), "\n".join(wrong)
+def shown(question):
+    """The topics whose sections `gradcli explain` shows: one of that name, or those of the best sections."""
+    topic = topic_named(question)
+    return [topic.name] if topic else [hit.topic.name for hit in answers(question)]
+
+
+def share(asked, count):
+    """The share of questions of which one of the first sections is right, and the others as text."""
+    wrong = [
+        f"{question}: {shown(question)}" for topics, question in asked if topics.isdisjoint(shown(question)[:count])
+    ]
+    return 1 - len(wrong) / len(asked), "\n".join(wrong)
+
+
+def test_the_right_section_is_among_the_three_that_are_shown():
+    right, wrong = share(some(QUESTIONS), 3)
+    assert right >= 0.95, wrong
+
+
+def test_the_right_section_is_mostly_the_first():
+    right, wrong = share(some(QUESTIONS), 1)
+    assert right >= 0.8, wrong
+
+
+def test_questions_that_nobody_has_seen_are_answered():
+    right, wrong = share(UNSEEN, 3)
+    assert right >= 0.9, wrong
 
 
 def test_there_are_enough_questions_on_most_topics():
     assert len({question for _, question in QUESTIONS}) == len(QUESTIONS) >= 500
-    accepted = set().union(*(topics for topics, _ in QUESTIONS))
+    accepted = set().union(*(topics for topics, _ in QUESTIONS + UNSEEN))
     assert accepted <= set(topics())
     assert len(accepted) >= 0.9 * len(topics())
 
@@ -53,38 +71,57 @@ def test_there_are_enough_questions_on_most_topics():
         ("why does a vector output need an argument", "Why does a vector output need an argument?"),
         ("where does my nan come from", "Where does my nan come from?"),
         ("why does memory grow with every iteration", "Why does memory grow with every iteration?"),
-        ("what is weight decay", "What is weight decay?"),
     ],
 )
 def test_the_section_that_asks_the_question_answers_it(question, heading):
-    assert answers(question).hits[0].section.heading == heading
+    assert answers(question)[0].section.heading == heading
+
+
+@each(
+    ("question", "topic"),
+    [
+        ("y.backward([0.1, 1.0, 0.0001])", "vector-jacobian-product"),
+        ("y.backward([0.1,1.0,0.0001]) of the tutorial", "vector-jacobian-product"),
+        ("2222", "accumulation"),
+        ("why is x.grad = v@M.T", "matrices"),
+        ("v @ M.T", "matrices"),
+        ("where(x > 0, …)", "corners"),
+        ("what about torch.where(x > 0, x.log(), 0)", "corners"),
+    ],
+)
+def test_quoted_code_and_numbers_find_the_section_that_has_them(question, topic):
+    assert topic in [hit.topic.name for hit in answers(question)]
+
+
+@each("section", [s for topic in topics().values() for s in topic.sections if s.messages])
+def test_the_first_sentence_of_a_message_finds_it_as_the_whole_does(section):
+    first = section.messages[0].partition(". ")[0].replace("…", " 7")
+    assert find(first).section == section
 
 
 @each("word", ["vanishng", "acumulation", "detatch", "jacobain", "optimiser"])
 def test_a_misspelt_word_is_corrected(word):
-    assert answers(word).sure
+    assert answers(word)
 
 
-@each(
-    "text",
-    [
-        "", "xyzzy", "hello world", "what is it", "how do I bake bread", "weather tomorrow", "git rebase conflict",
-        "pandas groupby mean", "kubernetes pod crash", "KeyError: 'q'", "sql join two tables", "Broken pipe",
-        "got 5 tensors and 3 labels", "word " * 100_000, '"', "NEAR(a b) AND -c", "\0", "a*",
-    ],
-)  # fmt: skip
-def test_a_text_about_something_else_has_no_answer(text):
-    assert not answers(text).sure
+@each("text", ["", "xyzzy", "how do I bake bread", "KeyError: 'quux'", '"', "\0", "a*"])
+def test_a_text_of_which_no_section_has_a_word_has_no_answer(text):
+    assert answers(text) == []
 
 
-def test_the_next_best_pages_follow():
-    found = [section.topic.name for section in answers("why are my gradients nan").hits]
+@each("text", ["word " * 100_000, "NEAR(a b) AND -c", "names : x", "-(*)", "`" * 1000, "f(" * 1000, "[1," * 1000])
+def test_any_text_is_searched_for_quickly(text):
+    assert len(answers(text)) <= 3
+
+
+def test_the_three_sections_are_of_three_pages():
+    found = [hit.topic.name for hit in answers("why are my gradients nan")]
     assert found[0] == "nan"
     assert "corners" in found
-    assert len(set(found)) == len(found) == 4
+    assert len(set(found)) == len(found)
 
 
-def test_a_sqlite_without_full_text_search_finds_nothing(monkeypatch):
+def test_a_sqlite_without_full_text_search_finds_messages_alone(monkeypatch):
     class Bare(sqlite3.Connection):
         def execute(self, statement, *values):
             if "fts5" in statement:
@@ -94,4 +131,6 @@ def test_a_sqlite_without_full_text_search_finds_nothing(monkeypatch):
     connect = sqlite3.connect
     monkeypatch.setattr(search.sqlite3, "connect", lambda name: connect(name, factory=Bare))
     search._index.cache_clear()
-    assert answers("why are my gradients nan") == search.Answers([], False)
+    assert answers("why are my gradients nan") == []
+    assert len(answers("grad can be implicitly created only for scalar outputs")) == 1
+    search._index.cache_clear()

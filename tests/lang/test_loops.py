@@ -159,3 +159,54 @@ def test_what_is_refused(text, where, says):
         parse(text, **({"x": (4,)} if "x[i-1]" in text else {}))
     assert error.value.span.text == where
     assert says in str(error.value)
+
+
+def test_coupled_recurrences():
+    """Loops over one range that read each other's elements are computed round by round: the Euler steps of a model."""
+    graph = parse("""
+      S[0] = 0.9; I[0] = 0.1; R[0] = 0
+      S[k] = S[k-1] - b*S[k-1]*I[k-1]               for k in 1..20
+      I[k] = I[k-1] + b*S[k-1]*I[k-1] - 0.1*R[k-1]  for k in 1..20
+      R[k] = R[k-1] + 0.1*S[k]                      for k in 1..20
+    """)
+    s, i, r = [0.9], [0.1], [0.0]
+    for _ in range(20):
+        s, i = [*s, s[-1] - 0.3 * s[-1] * i[-1]], [*i, i[-1] + 0.3 * s[-1] * i[-1] - 0.1 * r[-1]]
+        r.append(r[-1] + 0.1 * s[-1])
+    found = values(graph, {"b": np.array(0.3)})
+    assert list(found) == ["S", "I", "R"]
+    np.testing.assert_allclose([found["S"], found["I"], found["R"]], [s, i, r], rtol=1e-12)
+
+
+def test_coupled_recurrences_begin_in_their_first_round():
+    text = "a[k] = (b[k-1] + x if k > 0 else x) for k in 0..3; b[k] = 2*a[k] for k in 0..3; y = sum(a) + sum(b)"
+    assert values(parse(text), {"x": 1.0})["y"] == 3 * (1 + 3 + 7 + 15)
+
+
+def test_elements_of_an_assigned_row():
+    """`s[k-1,0]` is `s[k-1][0]` while rows are assigned."""
+    graph = parse("s[0] = [x, 1 - x]; s[k] = [s[k-1,0]*s[k-1,1], s[k-1][0]] for k in 1..2; y = s[2,0] + s[2,1]")
+    assert values(graph, {"x": 3.0})["y"] == -6 * 3 - 6
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        (
+            "a[0]=x; b[0]=1; a[k]=b[k-1] for k in 1..5; b[k]=a[k-1] for k in 1..4",
+            "`a` and `b` are computed from each other, but not in loops over one range in a row\n"
+            "`a[…] = … for k in 1..5; b[…] = … for k in 1..5`, or both in one array: `s[…] = [.., ..] for k in 1..5`",
+        ),
+        (
+            "a[0]=x; b[0]=1; a[k]=b[k-1] for k in 1..5; z=2; b[k]=a[k-1] for k in 1..5",
+            "`a` and `b` are computed from each other, but not in loops over one range in a row",
+        ),
+        ("a[0]=x; b[0]=1; a[k]=b[k] for k in 1..5; b[k]=a[k-1] for k in 1..5", "`b[1]` is used before it is assigned"),
+        ("a[0]=x; b[0]=1; a[k]=sum(b) for k in 1..5; b[k]=a[k-1] for k in 1..5", "`b` is used as a whole"),
+        ("y[k] = w[k-1]*x for k in 1..3; w[k] = 1 for k in 0..2", "`w` is used before it is assigned"),
+    ],
+)
+def test_recurrences_that_are_refused(text, says):
+    with pytest.raises(InputError) as caught:
+        parse(text)
+    assert f"{caught.value.message}\n{caught.value.hint}".startswith(says)

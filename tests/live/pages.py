@@ -10,8 +10,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from gradcli.cli.inputs.system import read_situation, read_system_of
 from gradcli.cli.options import SystemOptions
-from gradcli.cli.situation import read_situation, read_system_of
 from gradcli.errors import InputError, Notes
 from gradcli.graph.names import element_names
 

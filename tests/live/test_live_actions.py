@@ -81,7 +81,22 @@ def test_everything_is_reached_by_keys_alone(opened):
     from selenium.webdriver.common.keys import Keys
 
     driver = opened("y=x**2+x", "--at", "x=3")
-    wanted = {"forward", "backward", "call", "zero", "undo", "reset", "play", "link", "command", "pytorch", "descend"}
+    wanted = {
+        "first",
+        "previous",
+        "forward",
+        "backward",
+        "guess",
+        "call",
+        "zero",
+        "undo",
+        "reset",
+        "play",
+        "link",
+        "command",
+        "pytorch",
+        "descend",
+    }
     reached, boxes = set(), set()
     find(driver, '[data-input="x"]').send_keys(Keys.ARROW_UP)  # undo can be reached now
     driver.execute_script("document.activeElement.blur()")
@@ -93,7 +108,7 @@ def test_everything_is_reached_by_keys_alone(opened):
             boxes.add(active.get_attribute("data-box"))
     assert wanted | {"x"} <= reached
     assert len(boxes) == 3
-    find(driver, '[data-box="2"]').send_keys(Keys.ENTER)
+    find(driver, '[data-box="t1"]').send_keys(Keys.ENTER)
     assert "t1 = x**2" in text(driver, "focus") or "y = t1 + x" in text(driver, "focus")
     find(driver, '[data-action="call"]').send_keys(Keys.ENTER)
     assert_allclose(numbers(driver)["grad-of x"], 2 * (2 * 3.1 + 1))
@@ -102,6 +117,7 @@ def test_everything_is_reached_by_keys_alone(opened):
 def focus_on(driver, name):
     for box in driver.find_elements("css selector", "[data-box]"):
         if box.find_elements("css selector", f'[data-value-of="{name}"]'):
+            driver.execute_script("arguments[0].scrollIntoView({block: 'center'})", box)
             box.click()
             return text(driver, "focus")
     raise AssertionError(name)
@@ -118,21 +134,21 @@ def test_a_node_in_focus_tells_where_its_adjoint_comes_from(opened):
 def test_what_is_detached_passes_nothing_on(opened):
     driver = opened("y=x**2+x", "--at", "x=3")
     focus_on(driver, "t1")
-    find(driver, '[data-cut="detach"]').click()
+    find(driver, '[data-action="detach"]').click()
     assert numbers(driver)["grad-of x"] == 1
     assert "adjoint-of t1" not in numbers(driver)
     assert "t1.detach() has the same value and no history" in text(driver, "focus")
     assert len(driver.find_elements("css selector", ".edge.stopped")) > 0
-    find(driver, '[data-cut="no_grad"]').click()
+    find(driver, '[data-action="no_grad"]').click()
     assert "under torch.no_grad()" in text(driver, "focus")
-    find(driver, '[data-cut="plain"]').click()
+    find(driver, '[data-action="plain"]').click()
     assert numbers(driver)["grad-of x"] == 7
 
 
 def test_a_hook_multiplies_the_adjoint(opened):
     driver = opened("y=x**2+x", "--at", "x=3")
     focus_on(driver, "t1")
-    find(driver, '[data-cut="hook"]').click()
+    find(driver, '[data-action="hook"]').click()
     assert numbers(driver)["grad-of x"] == 0.5 * 6 + 1
     assert numbers(driver)["adjoint-of t1"] == 0.5
     assert "1 becomes 0.5" in text(driver, "focus")
@@ -143,7 +159,7 @@ def test_a_hook_multiplies_the_adjoint(opened):
 def test_detach_of_all_leaves_none(opened):
     driver = opened("y=2*x", "--at", "x=3")
     focus_on(driver, "y")
-    find(driver, '[data-cut="detach"]').click()
+    find(driver, '[data-action="detach"]').click()
     assert "grad-of x" not in numbers(driver)
     assert find(driver, '[data-grad-of="x"]').text == "None"
 
@@ -168,7 +184,7 @@ def test_the_curve_is_dragged(opened):
     from selenium.webdriver.common.keys import Keys
 
     driver = opened("y=sin(x)", "--at", "x=1")
-    assert "y against x, with the tangent of slope 0.540302" in text(driver, "plot")
+    assert "y against x: slope 0.540302" in text(driver, "plot")
     curve = find(driver, '[data-part="plot"] svg')
     ActionChains(driver).move_to_element_with_offset(curve, 60, 0).click().perform()
     moved = float(find(driver, '[data-input="x"]').get_attribute("value"))
@@ -177,6 +193,90 @@ def test_the_curve_is_dragged(opened):
     frame(driver)
     find(driver, '[data-part="plot"] svg').send_keys(Keys.ARROW_LEFT)
     assert float(find(driver, '[data-input="x"]').get_attribute("value")) < moved
+
+
+def test_descent_stops_where_it_diverges(opened):
+    driver = opened("y=-x**2", "--at", "x=3")
+    frame(driver)
+    assert "x = 3 - 0.1·(-6) = 3.6" in text(driver, "update")
+    rate = find(driver, '[data-part="rate"]')
+    rate.clear()
+    rate.send_keys("10")
+    find(driver, '[data-action="descend-many"]').click()
+    frame(driver)
+    assert "The learning rate is too large, or y has no minimum." in text(driver, "update")
+    assert np.isfinite(numbers(driver)["value-of y"])
+
+
+def test_data_is_not_trained_unless_ticked(opened):
+    driver = opened("y=tanh(x@W+b)", "loss=sum(y**2)", "--at", "x=[1,2],W=[[1],[2]],b=[0.5]")
+    ticked = {
+        e.find_element("xpath", "..").text: e.is_selected()
+        for e in driver.find_elements("css selector", "[data-moves]")
+    }
+    assert ticked == {"x": False, "W": True, "b": True}
+
+
+def test_under_detach_and_hooks_the_curve_has_its_slope_beside_that_of_backward(opened):
+    driver = opened("y=x**2*x", "--at", "x=2")
+    focus_on(driver, "t1")
+    find(driver, '[data-action="detach"]').click()
+    focus_on(driver, "x")
+    frame(driver)
+    assert "slope of the curve 12 · slope by backward 4" in text(driver, "plot")
+    assert "3*x**2 = 12" in text(driver, "jacobian")
+    assert driver.find_elements("css selector", ".edge.severed")
+
+
+def test_five_paths_of_a_million_are_shown_largest_first(opened):
+    chain = "; ".join(f"a{k + 1} = {0.5 + 0.01 * k}*a{k} + sin(a{k})" for k in range(20))
+    driver = opened(f"a0 = 2*x; {chain}", "--at", "x=0.3")
+    started = driver.execute_script("return performance.now()")
+    focus_on(driver, "x")
+    frame(driver)
+    assert driver.execute_script("return performance.now()") - started < 5000
+    paths = driver.find_elements("css selector", "[data-path]")
+    assert len(paths) == 5
+    sizes = [abs(float(path.text.rpartition(" = ")[2])) for path in paths]
+    assert sizes == sorted(sizes, reverse=True)
+    assert "paths more" in text(driver, "focus")
+
+
+def positions(driver):
+    found = "document.querySelectorAll('[data-row], [data-box], .card, button')"
+    return driver.execute_script(f"return [...{found}].map(e => e.getBoundingClientRect().top)")
+
+
+def test_no_element_moves_when_an_alarm_comes(opened):
+    driver = opened("y=log(x)*sqrt(z)", "--at", "x=1,z=1")
+    driver.execute_script("document.activeElement.blur(); window.scrollTo(0, 0)")
+    frame(driver)
+    before = positions(driver)
+    driver.execute_script("""
+      const field = document.querySelector('[data-input="x"]');
+      field.value = '0';
+      field.dispatchEvent(new Event('input'));
+    """)
+    assert "arises here" in text(driver, "alarms")
+    now = positions(driver)
+    moved = [abs(a - b) for a, b in zip(before, now, strict=False)]
+    assert max(moved[:30]) < 1
+
+
+@pytest.mark.parametrize("width", [400, 800, 1280, 1920])
+def test_no_text_is_smaller_than_11_pixels(opened, width):
+    driver = opened(*NETWORK)
+    size = {"width": width, "height": 800, "deviceScaleFactor": 1, "mobile": False}
+    driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+    smallest = driver.execute_script("""
+      return Math.min(...[...document.querySelectorAll('main *')].filter(e => e.checkVisibility() &&
+        [...e.childNodes].some(n => n.nodeType === 3 && n.data.trim())).map(e => {
+          const own = parseFloat(getComputedStyle(e).fontSize);
+          const svg = e.ownerSVGElement;
+          return svg ? own * svg.getBoundingClientRect().width / svg.viewBox.baseVal.width : own;
+        }));
+    """)
+    assert smallest >= 10.99
 
 
 def test_nan_and_infinity_are_told_where_they_arise(opened):
@@ -189,14 +289,16 @@ def test_nan_and_infinity_are_told_where_they_arise(opened):
 
 def test_a_corner_is_told_where_the_point_lies_on_it(opened):
     driver = opened("y=abs(x)*relu(z)", "w=sum(maximum(v, 1))", "--at", "x=0,z=1,v=[3,1]", "--v", "1,1")
-    told = text(driver, "alarms")
+    told = find(driver, '[data-part="corners"]').get_attribute("title")
+    assert "2 corners: At x = 0" in text(driver, "corners")
+    assert text(driver, "alarms") == ""
     assert "At x = 0, abs(x) has no derivative: PyTorch takes 0, the middle of -1 and 1." in told
     assert "At v[1] = 1, maximum(v, 1) has no derivative: PyTorch takes 1/2 for each: a tie is shared." in told
     assert "relu" not in told
     field = find(driver, '[data-input="x"]')
     field.clear()
     field.send_keys("2")
-    assert "abs" not in text(driver, "alarms")
+    assert "abs" not in text(driver, "corners")
 
 
 def test_an_output_may_be_an_input_or_a_number(opened):

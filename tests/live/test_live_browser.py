@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from conftest import long
 from numpy.testing import assert_allclose
-from pages import SAMPLES, flattened, numbers, scalars, system_of, type_points
+from pages import SAMPLES, flattened, frame, numbers, scalars, system_of, type_points
 
 from gradcli.graph.names import bar
 from gradcli.report.live.numbers import GRID
@@ -101,31 +101,107 @@ def test_calls_add_up_until_zero(opened):
 
 
 def sentence(driver):
-    return driver.find_element("css selector", '[data-part="sentence"]').text
+    return driver.find_element("css selector", "[data-step]").text
 
 
 @long
 def test_steps(opened):
     driver = opened("y=x**2+x", "--at", "x=3")
-    click(driver, "forward")
+    click(driver, "first")
+    click(driver, "next")
     assert sentence(driver) == "t1 = x**2 = 3**2 = 9"
     assert "value-of t1" in numbers(driver)
     assert "value-of y" not in numbers(driver)
     assert "adjoint-of x" not in numbers(driver)
-    click(driver, "forward")
-    assert sentence(driver) == "y = t1 + x = 9 + 3 = 12"
-    click(driver, "backward")
+    click(driver, "next")
+    assert sentence(driver) == "The forward pass is complete. ▶ starts the backward pass at the outputs."
+    click(driver, "next")
     assert sentence(driver) == "The backward pass starts at the outputs: {} = v = 1.".format(bar("y"))
-    click(driver, "backward", 2)
+    click(driver, "next", 2)
     assert numbers(driver)["adjoint-of x"] == 1
     assert "grad-of x" not in numbers(driver)
-    click(driver, "backward")
-    assert sentence(driver) == f"{bar('x')} += {bar('t1')}·∂t1/∂x = 1·6 = 6, {bar('x')} = 7"
+    click(driver, "next")
+    assert sentence(driver) == "x.grad = 7. Call backward again?"
     assert numbers(driver)["grad-of x"] == 7
     click(driver, "previous")
     assert numbers(driver)["adjoint-of x"] == 1
-    click(driver, "all")
+    click(driver, "backward")
+    assert numbers(driver)["value-of y"] == 12
+    assert "adjoint-of y" not in numbers(driver)
+    click(driver, "forward")
+    assert "value-of t1" not in numbers(driver)
+    click(driver, "last")
     assert numbers(driver)["grad-of x"] == 7
+
+
+def shown(driver):
+    """The text that the page shows, without its fields."""
+    return driver.execute_script("return document.querySelector('main').innerText")
+
+
+def test_hidden_numbers_are_nowhere_in_the_text_before_their_step(opened):
+    driver = opened("y0=3*x0**2", "y1=x0**2+7*x1**3", "--at", "x0=11,x1=13", "--v", "1,10")
+    frame(driver)
+    last = ["286", "35490", "15379", "154153", "363"]  # x̄0 and x̄1, values of t, y1 and y0, L
+    assert any(text in shown(driver) for text in last)
+    click(driver, "first")
+    frame(driver)
+    for step in range(20):
+        text = shown(driver)
+        found = numbers(driver)
+        known = {f"{value:g}" for value in found.values()}
+        for number in ("286", "35490", "15500", "363"):
+            assert (number in text.replace(",", "")) <= (number in known or "L" in text), (step, number)
+        assert all(not key.startswith("grad-of") or step > 3 for key in found)
+        if driver.find_element("css selector", '[data-action="next"]').get_attribute("disabled"):
+            break
+        click(driver, "next")
+        frame(driver)
+    assert numbers(driver)["grad-of x0"] == 286
+
+
+def test_keys_alone_step(opened):
+    from selenium.webdriver.common.keys import Keys
+
+    driver = opened("y=x**2+x", "--at", "x=3")
+    body = driver.find_element("css selector", "body")
+    click(driver, "first")
+    driver.execute_script("document.activeElement.blur()")
+    body.send_keys(Keys.ARROW_RIGHT)
+    assert "value-of t1" in numbers(driver)
+    body.send_keys(Keys.ARROW_LEFT)
+    assert "value-of t1" not in numbers(driver)
+    for _ in range(6):
+        body.send_keys(Keys.ARROW_RIGHT)
+    assert numbers(driver)["grad-of x"] == 7
+
+
+def test_a_number_is_guessed_before_it_is_shown(opened):
+    from selenium.webdriver.common.keys import Keys
+
+    driver = opened("y=x**2+x", "--at", "x=3")
+    click(driver, "first")
+    click(driver, "guess")
+    click(driver, "next")
+    assert sentence(driver) == "t1 = x**2 = ?"
+    assert "value-of t1" not in numbers(driver)
+    driver.find_element("css selector", "[data-guess]").send_keys("9", Keys.ENTER)
+    assert "✓ right" in shown(driver)
+    assert numbers(driver)["value-of t1"] == 9
+    click(driver, "next")
+    driver.find_element("css selector", "[data-guess]").send_keys("11", Keys.ENTER)
+    assert "it is 12" in shown(driver)
+
+
+def test_the_headline_tells_what_the_last_change_did(opened):
+    driver = opened(*EXAMPLE)
+    headline = driver.find_element("css selector", "[data-headline]")
+    assert "= 2173" in headline.text
+    type_into(driver, '[data-input="x0"]', "2")
+    assert "= 2212" in headline.text
+    assert "▲ 39 by your last change" in headline.text
+    top = driver.execute_script("window.scrollTo(0, 2000); return arguments[0].getBoundingClientRect().top", headline)
+    assert 0 <= top < 60
 
 
 @long

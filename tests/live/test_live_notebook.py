@@ -26,7 +26,7 @@ def test_a_notebook_shows_the_live_page_in_a_frame():
 
 
 def test_the_package_may_be_called_too():
-    import gradcli.explain.live.program
+    import gradcli.pages.live
 
     assert "x.grad = " in str(gradcli.explain("y = x**2", {"x": np.float64(3)}))
 

@@ -13,15 +13,14 @@ from numpy.testing import assert_allclose
 
 from gradcli import parse
 from gradcli.engine.evaluate import at_point
-from gradcli.explain.live.kernels import Kernels
-from gradcli.explain.live.program import live
-from gradcli.explain.picture.boxes import View
-from gradcli.explain.trace import numeric_trace
 from gradcli.graph.graph import Graph
 from gradcli.graph.node import leaf
 from gradcli.graph.vjp import sweep
+from gradcli.pages.live import Kernels, live
+from gradcli.pages.picture.boxes import View
+from gradcli.pages.trace import numeric_trace
 from gradcli.report.live.live_page import data, file_text, live_document
-from tests.export.random_systems import system
+from tests.codegen.random_systems import system
 from tests.vocabulary.structure_systems import SYSTEMS
 
 pytestmark = pytest.mark.skipif(not shutil.which("node"), reason="needs node")

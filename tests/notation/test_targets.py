@@ -25,7 +25,7 @@ def test_every_operation_has_a_rule(target):
 @pytest.mark.parametrize("module", [text, latex])
 def test_a_row_says_how_it_is_written(module):
     assert module.derived(function(lambda y, x: 1))
-    assert module.derived(condition("<>"))
+    assert module.derived(condition("<>", "less"))
     assert module.derived(Operation("reduction", settings=("axes", "correction")))
     assert module.derived(Operation("reduction", settings=("axes", "a setting that nobody knows"))) is None
 

@@ -1,9 +1,11 @@
 """Models as systems of the commands: `-F model.onnx`."""
 
+import json
+
 import numpy as np
 import pytest
 
-from tests.onnx.builder import onnx
+from tests.onnx.builder import TensorProto, helper, info, model, node, onnx, tensor
 from tests.onnx.whole_models import cnn, mlp
 
 
@@ -57,3 +59,102 @@ def test_an_open_size_is_asked_for(cli, digits):
 def test_pages_show_weights_by_their_shapes(cli, digits):
     page = cli.done("backward", "-F", digits, "--at", IMAGE, "--v", "onehot:1").out
     assert "fc_weight   = constant, 3×8" in page
+
+
+OWN = "onnx::Gemm_0", "input.1", "dense/out:0"  # as exporters of PyTorch and of TensorFlow write them
+
+
+@pytest.fixture
+def named(tmp_path):
+    """A model whose names no formula can have; `input_1` would be the identifier of two of them."""
+    nodes = [
+        helper.make_node("Mul", [OWN[0], OWN[1]], ["a.b"]),
+        helper.make_node("Mul", ["a.b", "input_1"], [OWN[2]]),
+    ]
+    inputs = [info(OWN[0], [2]), info(OWN[1], ["n"]), info("input_1", [2])]
+    onnx.save(model(nodes, inputs, [info(OWN[2], [2])]), tmp_path / "named.onnx")
+    return str(tmp_path / "named.onnx")
+
+
+AT = "onnx::Gemm_0=[2,3], input.1[0]=5,input.1[1]=7;input_1=[11,13]"
+POINT = {"onnx::Gemm_0": [2, 3], "input.1": [5, 7], "input_1": [11, 13]}
+
+
+def test_own_names_stand_wherever_a_name_does(cli, named, tmp_path):
+    (tmp_path / "at.json").write_text(json.dumps(POINT))
+    at = AT.replace(";", ",")
+    for given in (at, f"@{tmp_path / 'at.json'}", json.dumps(POINT)):
+        stdin, given = (given, "@-") if given[0] == "{" else ("", given)
+        found = cli.json("backward", "-F", named, "--at", given, "--v", "ones", stdin=stdin)
+        grad = {"onnx__Gemm_0": [55, 91], "input_1": [10, 21], "input_1_2": [22, 39]}
+        assert found["grad"] == grad
+    assert cli.json("backward", "-F", named, "--at", json_of(found["at"], tmp_path), "--v", "ones")["grad"] == grad
+    one = cli.json("backward", "-F", named, "--at", at, "--v", "onehot:dense/out:0[1]", "--wrt", "input.1,onnx::Gemm_0")
+    assert one["grad"] == {"input_1_2": [0, 39], "onnx__Gemm_0": [0, 91]}
+    kept = cli.json("backward", "-F", named, "--at", at, "--v", "dense/out:0=[1,2]", "--retain", "a.b")
+    assert kept["retained"] == {"a_b": [11, 26]}
+    moved = cli.json("jvp", "-F", named, "--at", at, "--u", "input.1=[1,0],input_1=[0,0],onnx::Gemm_0=[0,0]")
+    assert moved["jvp"] == {"dense_out_0": [22, 0]}
+    shaped = ("jacobian", "-F", named, "--shape", "input.1=2", "--outputs", "a.b")
+    assert [*cli.json(*shaped)["rows"]] == ["a_b[0]", "a_b[1]"]
+
+
+def test_own_names_are_read_from_columns(cli, named, tmp_path):
+    (tmp_path / "p.csv").write_text("a[0],a[1],b[0],b[1],c[0],c[1]\n2,3,5,7,11,13\n")
+    columns = ",".join(f"{n}[{k}]={c}[{k}]" for n, c in zip((*OWN[:2], "input_1"), "abc", strict=True) for k in (0, 1))
+    found = cli.done("backward", "-F", named, "--points", str(tmp_path / "p.csv"), "--columns", columns, "--v", "ones")
+    header, row = found.out.splitlines()[:2]
+    assert dict(zip(header.split(","), map(float, row.split(",")), strict=True))["onnx__Gemm_0[1].grad"] == 91
+
+
+def json_of(point, folder):
+    (folder / "again.json").write_text(json.dumps(point))
+    return f"@{folder / 'again.json'}"
+
+
+def test_own_names_are_forgotten_when_another_command_begins(cli, named):
+    assert cli("backward", "-F", named, "--at", AT.replace(";", ","), "--v", "ones").status == 0
+    assert "`input.1` is not a name" in cli.refused("backward", "y = x**2", "--at", "input.1=3")
+
+
+def saved(folder, nodes, inputs, outputs, held):
+    path = folder / "model.onnx"
+    onnx.save(model(nodes, inputs, outputs, held), path)
+    return str(path)
+
+
+def test_a_page_shows_constants_that_the_model_computes_by_their_names(cli, tmp_path):
+    nodes = [node("Exp", "w", "e"), node("Transpose", "e", "t", perm=[1, 0]), node("MatMul", "x t", "y")]
+    path = saved(tmp_path, nodes, [info("x", [1, 5])], [info("y", [1, 5])], [tensor("w", np.eye(5))])
+    page = cli.done("backward", "-F", path, "--at", "x=[[1,2,3,4,5]]", "--v", "ones").out
+    assert "t = constant, 5×5" in page
+    assert "y = x @ t" in page
+
+
+def test_a_model_of_integers_alone_is_differentiated_by_its_weights(cli, tmp_path):
+    nodes = [node("Gather", "w ids", "y", axis=0)]
+    ids = info("ids", [2], TensorProto.INT64)
+    path = saved(tmp_path, nodes, [ids], [info("y", [2])], [tensor("w", [1.0, 2, 3])])
+    error = cli.refused("backward", "-F", path, "--at", "ids=[2,0]", "--v", "ones")
+    assert "`ids` holds integers, which have no derivative: --wrt NAME" in error
+    grad = cli.json("backward", "-F", path, "--at", "ids=[2,0]", "--v", "1,10", "--wrt", "w")["grad"]
+    assert grad == {"w": [10, 0, 1]}
+
+
+def test_elements_of_a_table_at_indices_that_depend_on_an_input(cli, tmp_path):
+    nodes = [
+        node("ArgMax", "x", "k", axis=1, keepdims=0),
+        node("Gather", "table k", "t", axis=1),
+        node("Mul", "t x", "y"),
+    ]
+    table = tensor("table", [[1.0, 2, 3], [4, 5, 6]])
+    path = saved(tmp_path, nodes, [info("x", [2, 2])], [info("y", [2, 2])], [table])
+    found = cli.json("backward", "-F", path, "--at", "x=[[7,8],[10,9]]", "--v", "ones")
+    assert found["value"]["y"] == [[2 * 7, 1 * 8], [5 * 10, 4 * 9]]
+    assert found["grad"]["x"] == [[2, 1], [5, 4]]
+
+
+def test_a_name_of_a_layer_is_answered_with_its_weights(cli, digits):
+    command = "backward", "-F", digits, "--at", IMAGE, "--v", "onehot:1", "--wrt"
+    assert "the weights of fc are fc.weight, fc.bias\n" in cli.refused(*command, "fc")
+    assert "the inputs and weights are x, " in cli.refused(*command, "qqq")

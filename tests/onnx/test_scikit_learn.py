@@ -8,7 +8,7 @@ import pytest
 from tests.onnx.builder import onnx
 
 skl2onnx = pytest.importorskip("skl2onnx", reason="skl2onnx is not installed")
-from sklearn import ensemble, gaussian_process, linear_model, neural_network, pipeline, preprocessing, svm  # noqa: E402
+from sklearn import ensemble, gaussian_process, linear_model, neighbors, neural_network, pipeline, preprocessing, svm  # noqa: E402
 
 STEP = 1e-4
 RNG = np.random.default_rng(0)
@@ -28,6 +28,7 @@ REGRESSIONS = {
     "polynomial": pipeline.make_pipeline(preprocessing.PolynomialFeatures(2), linear_model.LinearRegression()),
     "network": scaled(neural_network.MLPRegressor(hidden_layer_sizes=(5,), activation="tanh", **FEW)),
     "support vectors": scaled(svm.SVR(C=10)),
+    "power transform": pipeline.make_pipeline(preprocessing.PowerTransformer(), linear_model.Lasso(0.01)),
     "process": gaussian_process.GaussianProcessRegressor(gaussian_process.kernels.RBF(), alpha=0.1, optimizer=None),
 }
 CLASSIFIERS = {
@@ -36,12 +37,16 @@ CLASSIFIERS = {
 }
 
 
-def saved(model, target, folder, **options):
+SINGLE = {"power transform"}  # which skl2onnx converts in float32 alone
+
+
+def saved(model, target, folder, single=False, **options):
     """Return a file of a model that has learnt, in float64 but for what skl2onnx keeps in float32."""
+    types = skl2onnx.common.data_types
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         model.fit(X, target)
-        kinds = [("X", skl2onnx.common.data_types.DoubleTensorType([None, 3]))]
+        kinds = [("X", (types.FloatTensorType if single else types.DoubleTensorType)([None, 3]))]
         proto = skl2onnx.convert_sklearn(model, initial_types=kinds, target_opset=18, **options)
     path = folder / "model.onnx"
     onnx.save(proto, path)
@@ -55,22 +60,26 @@ def differences(predict, k=None):
     return (values[:3] - values[3:]) / (2 * STEP)
 
 
-@pytest.mark.parametrize("model", REGRESSIONS.values(), ids=REGRESSIONS)
-def test_the_sensitivities_of_a_regression(model, cli, tmp_path):
-    path = saved(model, Y, tmp_path)
+@pytest.mark.parametrize("name", REGRESSIONS)
+def test_the_sensitivities_of_a_regression(name, cli, tmp_path):
+    model = REGRESSIONS[name]
+    path = saved(model, Y, tmp_path, name in SINGLE)
     result = cli.json("backward", "-F", path, "--at", f"X={POINT.tolist()}")
     np.testing.assert_allclose(np.ravel(next(iter(result["value"].values()))), model.predict(POINT), rtol=1e-5)
     np.testing.assert_allclose(result["grad"]["X"][0], differences(model.predict), rtol=1e-3, atol=1e-5)
 
 
+@pytest.mark.parametrize("options", [{}, {"options": {"zipmap": False}}], ids=["ZipMap", "array"])
 @pytest.mark.parametrize("model", CLASSIFIERS.values(), ids=CLASSIFIERS)
-def test_the_sensitivities_of_a_probability(model, cli, tmp_path):
-    path = saved(model, KIND, tmp_path, options={"zipmap": False})
+def test_the_sensitivities_of_a_probability(model, options, cli, tmp_path):
+    path = saved(model, KIND, tmp_path, **options)
     outcome = cli.done("backward", "-F", path, "--at", f"X={POINT.tolist()}", "--v", "onehot:2", "-f", "json")
     result = cli.json("backward", "-F", path, "--at", f"X={POINT.tolist()}", "--v", "onehot:2")
-    np.testing.assert_allclose(result["value"]["probabilities"], model.predict_proba(POINT), rtol=1e-5)
+    (probabilities,) = result["value"].values()
+    np.testing.assert_allclose(probabilities, model.predict_proba(POINT), rtol=1e-5)
     np.testing.assert_allclose(result["grad"]["X"][0], differences(model.predict_proba, 2), rtol=1e-3, atol=1e-5)
-    assert "label" in outcome.err  # is left out, and a note says so
+    assert "label` is left out" in outcome.err
+    assert ("are the classes 0, 1, 2" in outcome.err) != bool(options)
 
 
 def test_trees_have_a_gradient_of_0_and_a_note_says_so(cli, tmp_path):
@@ -78,3 +87,12 @@ def test_trees_have_a_gradient_of_0_and_a_note_says_so(cli, tmp_path):
     outcome = cli.done("backward", "-F", path, "--at", f"X={POINT.tolist()}", "-f", "json")
     assert '"grad": {"X": [[0.0, 0.0, 0.0]]}' in outcome.out
     assert "tree" in outcome.err
+
+
+def test_votes_of_neighbours_have_a_gradient_of_0(cli, tmp_path):
+    model = neighbors.KNeighborsClassifier(5)
+    path = saved(model, KIND, tmp_path)
+    result = cli.json("backward", "-F", path, "--at", f"X={POINT.tolist()}", "--v", "onehot:1")
+    (probabilities,) = result["value"].values()
+    np.testing.assert_allclose(probabilities, model.predict_proba(POINT))
+    assert result["grad"]["X"] == [[0, 0, 0]]

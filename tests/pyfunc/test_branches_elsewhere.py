@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 
 from gradcli import InputError
+from gradcli.cli.inputs.system import check_branch, read_situation, read_system_of
 from gradcli.cli.options import PointText, SystemOptions
-from gradcli.cli.situation import read_situation, read_system_of
-from gradcli.cli.subsystems import check_branch
 from gradcli.errors import Notes
 from gradcli.explore.state import Explorer, State
 

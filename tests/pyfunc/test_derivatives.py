@@ -1,6 +1,7 @@
 """Derivatives of NumPy functions, against HIPS autograd and central differences."""
 
 from dataclasses import dataclass
+from types import SimpleNamespace
 
 import autograd
 import autograd.numpy as anp
@@ -193,6 +194,28 @@ def test_jacobian_and_hessian():
     np.testing.assert_allclose(gradcli.hessian(lambda x: x @ M @ x)(B), M + M.T)
 
 
+def test_results_may_be_lists_tuples_and_dictionaries():
+    def rhs(t, z):
+        x, y = z
+        return [x - x * y, x * y - y]
+
+    z = np.array([1.0, 2.0])
+    np.testing.assert_allclose(gradcli.jacobian(rhs, "z")(0.0, z), [[-1, -1], [2, 0]])
+    compiled = gradcli.compile(gradcli.jacobian(rhs, "z"))
+    np.testing.assert_allclose(compiled(0.0, 2 * z), [[-3, -2], [4, 1]])
+    of_several = lambda z: {"a": z[0] * z[1], "b": (z, 3.0)}  # noqa: E731
+    for jacobian in (gradcli.jacobian(of_several), gradcli.compile(gradcli.jacobian(of_several))):
+        found = jacobian(z)
+        np.testing.assert_allclose(found["a"], [2, 1])
+        np.testing.assert_allclose(found["b"][0], np.eye(2))
+        np.testing.assert_allclose(found["b"][1], [0, 0])
+    values, gradients = gradcli.compile(rhs)(0.0, z, v={"rhs0": 1.0, "rhs1": 2.0})
+    assert values == {"rhs0": -1, "rhs1": 0}
+    np.testing.assert_allclose(gradients["z"], [3, -1])
+    with pytest.raises(InputError, match="v has a weight for each result"):
+        gradcli.compile(rhs)(0.0, z)
+
+
 def test_each_branch_is_compiled_once():
     calls = []
 
@@ -221,10 +244,11 @@ def test_numpy_is_as_it_was_also_after_an_exception():
     assert type(np.zeros(2)) is np.ndarray
 
 
+UNSEEN = SimpleNamespace(array=np.empty(4))  # an object of Python's, and none of the user's
 LOST = {
     "float(x)": lambda x: float(x[0]),
     "`np.linalg.pinv`": lambda x: np.linalg.pinv(np.outer(x, x))[0, 0],
-    "without `out`": lambda x: np.sum(np.add(x, x, out=np.empty(4))),
+    "an array of numbers cannot hold": lambda x: np.sum(np.add(x, x, out=UNSEEN.array)),
     "np.random.normal": lambda x: np.sum(x * np.random.normal(size=4)),
     "complex": lambda x: np.sum(x * 1j),
     "cuts off the fraction": lambda x: _into_integers(x),

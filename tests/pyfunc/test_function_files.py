@@ -1,13 +1,15 @@
 """Functions of Python files as systems: `-F file.py:NAME`."""
 
+import gc
 import json
 import sys
 
 import numpy as np
 import pytest
 
+from gradcli import check
 from gradcli.cli.main import gradcli as group
-from gradcli.cli.outcome import run as run_command
+from gradcli.cli.main import run as run_command
 
 FILE = """
 import numpy as np
@@ -87,7 +89,7 @@ def folder(tmp_path, monkeypatch):
     # Names of libraries that gradcli uses, which are the user's own here.
     (tmp_path / "sympy.py").write_text("raise RuntimeError('not the library')\n", encoding="utf-8")
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("gradcli.cli.subsystems._RAN", {})
+    monkeypatch.setattr("gradcli.cli.inputs.system._RAN", {})
     return tmp_path
 
 
@@ -210,6 +212,14 @@ def test_what_goes_wrong_is_told_in_the_users_lines(gradcli, name):
     assert "gradcli/pyfunc" not in err.replace("\\", "/")
 
 
+def test_a_coroutine_is_no_result_and_no_warning(gradcli, folder, recwarn):
+    (folder / "later.py").write_text("async def f(x):\n    return x*x\n", encoding="utf-8")
+    status, _, err = gradcli("backward", "-F", "later.py:f", "--at", "x=1")
+    gc.collect()
+    assert (status, recwarn.list) == (2, [])
+    assert "returns a coroutine, not numbers" in err
+
+
 def test_only_a_named_function_runs_a_file(gradcli, folder):
     (folder / "danger.py").write_text("open('ran', 'w').close()\n", encoding="utf-8")
     status, *_ = gradcli("backward", "-F", "danger.py")
@@ -261,11 +271,11 @@ def dmodel(a, b):
     ("names", "status", "told"),
     [
         (("loss", "right"), 0, ["dloss/dw = right(w)   right: proved"]),
-        (("loss", "half"), 1, ["dloss/dw = half(w)   wrong: yours is 1/2 times the right value"]),
+        (("loss", "half"), 1, ["dloss/dw = half(w)   wrong: in ∂loss/∂r you wrote r: the derivative of r**2"]),
         (
             ("model", "dmodel"),
             1,
-            ["dmodel/db = dmodel(a, b)[0]   wrong: the sign", "dmodel/da = dmodel(a, b)[1]   right"],
+            ["dmodel/db = dmodel(a, b)[0]   wrong: in ∂model/∂b the sign", "dmodel/da = dmodel(a, b)[1]   right"],
         ),
     ],
 )
@@ -281,3 +291,243 @@ def test_a_gradient_of_another_shape_is_an_error(gradcli, folder):
     (folder / "g.py").write_text(GRADIENTS + "\n\ndef wrong(w):\n    return X\n", encoding="utf-8")
     status, _, err = gradcli("check", "g.py:loss", "--gradient", "g.py:wrong", "--shape", "w=2")
     assert (status, "has shape (3, 2)" in err) == (2, True)
+
+
+LISTS = """
+import numpy as np
+
+def f(x, a): return a*x[0]**2 - 0.5*x[1]**3
+def listed(x, a): return [2*a*x[0], -1.5*x[1]**2]
+def pair(x, a): return [2*a*x[0], -1.5*x[1]**2], x[0]**2
+def arrays(x, a): return (np.array([2*a*x[0], -1.5*x[1]**2]), x[0]**2)
+def flat(x, a): return 2*a*x[0], -1.5*x[1]**2, x[0]**2
+def keys(x, a): return {"da": x[0]**2, "dx": [2*a*x[0], -1.5*x[1]**2]}
+def wrong(x, a): return [2*a*x[0], -1.5*x[1]**2], x[0]
+def many(x, a): return [1, 2, 3, 4]
+def r(x): return [x[0]*x[1], x[1]**2, x[0]]
+def jacobian(x): return [[x[1], x[0]], [0, 2*x[1]], [1, 0]]
+def spoiled(x): return [[x[1], x[0]], [0, x[1]], [1, 0]]
+def transposed(x): return [[x[1], 0, 1], [x[0], 2*x[1], 0]]
+"""
+X, A = "df/dx = {}(x, a)", "df/da = {}(x, a)"
+
+
+@pytest.mark.parametrize(
+    ("function", "gradient", "claims"),
+    [
+        ("f", "listed", {X: "right"}),
+        ("f", "pair", {X + "[0]": "right", A + "[1]": "right"}),
+        ("f", "arrays", {X + "[0]": "right", A + "[1]": "right"}),
+        ("f", "flat", {X + "[0]": "right", A + "[1]": "right"}),
+        ("f", "keys", {A + "[0]": "right", X + "[1]": "right"}),
+        ("f", "wrong", {X + "[0]": "right", A + "[1]": "wrong"}),
+        ("r", "jacobian", {"dr/dx = {}(x)": "right"}),
+        ("r", "spoiled", {"dr/dx = {}(x)": "wrong"}),
+    ],
+)
+def test_a_gradient_that_is_a_list_is_checked(gradcli, folder, function, gradient, claims):
+    (folder / "g.py").write_text(LISTS, encoding="utf-8")
+    _, out, err = gradcli("check", f"g.py:{function}", "--gradient", f"g.py:{gradient}", "--shape", "x=2", "-f", "json")
+    found = {f"{o['claim']} = {o['said']}": o["verdict"] for o in map(json.loads, out.splitlines())}
+    assert found == {claim.format(gradient): verdict for claim, verdict in claims.items()}, err
+
+
+def test_a_list_of_functions_in_python():
+    def f(x, a):
+        return a * x[0] ** 2 - x[1]
+
+    result = check(f, lambda x, a: ([2 * a * x[0], -1], x[0] ** 2), x=(2,))
+    assert [v.verdict for v in result.verdicts] == ["right", "right"]
+    assert not check(f, lambda x, a: [a * x[0], -1], x=[1.0, 2.0], a=3.0)
+
+
+@pytest.mark.parametrize(
+    ("function", "gradient", "told"),
+    [
+        ("f", "many", "returns 4 results, of 4 elements together, which are not the derivatives by the inputs"),
+        ("f", "many", "the inputs are x of shape (2,), a of shape ()"),
+        ("r", "transposed", "is it transposed?"),
+    ],
+)
+def test_a_list_that_fits_no_input_is_an_error(gradcli, folder, function, gradient, told):
+    (folder / "g.py").write_text(LISTS, encoding="utf-8")
+    status, _, err = gradcli("check", f"g.py:{function}", "--gradient", f"g.py:{gradient}", "--shape", "x=2")
+    assert (status, told in " ".join(err.split())) == (2, True), err
+
+
+MOVES = """
+import os
+import numpy as np
+
+os.chdir("sub")
+
+
+def f(x):
+    os.chdir("..")
+    os.chdir("other")
+    return np.sum(x**2)
+"""
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("backward", "--points", "p.csv", "--output", "o.csv"),
+        ("graph", "--at", "x=1", "--output", "o.svg"),
+        ("export", "--at", "x=1", "--to", "numpy", "--output", "o.py"),
+    ],
+    ids=lambda c: c[0],
+)
+def test_files_are_those_of_the_folder_where_the_command_began(gradcli, folder, command):
+    (folder / "g.py").write_text(MOVES, encoding="utf-8")
+    (folder / "p.csv").write_text("x\n1\n", encoding="utf-8")
+    for name in ("sub", "other"):
+        (folder / name).mkdir()
+        (folder / name / "p.csv").write_text("x\n100\n", encoding="utf-8")
+    name, *rest = command
+    status, _, err = gradcli(name, "-F", "g.py:f", *rest)
+    assert status == 0, err
+    written = folder / rest[-1]
+    assert written.is_file()
+    assert [p.name for p in folder.rglob(written.name)] == [written.name]
+    if written.suffix == ".csv":
+        assert written.read_text(encoding="utf-8").split() == ["x.grad", "2.0"]
+
+
+def test_a_file_in_another_encoding_is_refused_as_python_does(gradcli, folder):
+    (folder / "g.py").write_bytes(b"# \xe9\ndef f(x): return x*x\n")
+    status, _, err = gradcli("backward", "-F", "g.py:f", "--at", "x=2")
+    assert (status, "Non-UTF-8 code starting with '\\xe9' in file g.py on line 1" in err) == (1, True)
+    (folder / "h.py").write_bytes(b"# -*- coding: latin-1 -*-\n# \xe9\ndef f(x): return x*x\n")
+    assert data(gradcli, "backward", "-F", "h.py:f", "--at", "x=2")["grad"] == {"x": 4.0}
+
+
+@pytest.mark.parametrize("text", ["raise self", "return 3"])
+def test_an_exception_whose_text_fails_is_the_functions_own(gradcli, folder, text):
+    lines = f"class E(Exception):\n    def __str__(self): {text}\ndef f(x): raise E\n"
+    (folder / "g.py").write_text(lines, encoding="utf-8")
+    status, _, err = gradcli("backward", "-F", "g.py:f", "--at", "x=2")
+    assert status == 1
+    assert err.endswith("E: <exception str() failed>\n")
+    assert "gradcli" not in err.replace(str(folder), "")
+
+
+@pytest.mark.parametrize(("code", "status", "text"), [("3", 3, ""), ("10**30", 255, ""), ("'the end'", 1, "the end\n")])
+def test_a_function_that_exits(gradcli, folder, code, status, text):
+    (folder / "g.py").write_text(f"import sys\ndef f(x): sys.exit({code})\n", encoding="utf-8")
+    assert gradcli("backward", "-F", "g.py:f", "--at", "x=2") == (status, "", text)
+
+
+def test_a_coroutine(gradcli, folder):
+    (folder / "g.py").write_text("async def f(x): return x*x\n", encoding="utf-8")
+    status, _, err = gradcli("backward", "-F", "g.py:f", "--at", "x=2")
+    assert (status, err) == (2, "error: `f` returns a coroutine, not numbers\n  define it without `async`\n")
+
+
+LOOPS = """
+import sys
+import numpy as np
+
+
+def long(x, n=2000):
+    s = 0
+    for i in range(int(n)):
+        s = s + x
+    return s
+
+
+def deep(x):
+    sys.setrecursionlimit(10**5)
+    g = lambda x, n: x if n == 0 else np.sin(g(x, n - 1))
+    return g(x, 5000)
+
+
+def plain(x):
+    assert sys.gettrace() is None
+    return x * sum(i for i in range(1000))
+"""
+
+
+@pytest.mark.parametrize("name", ["long", "deep"])
+def test_the_operations_of_a_function_are_bounded_and_counted_on_the_terminal(gradcli, folder, monkeypatch, name):
+    shown = []
+    monkeypatch.setattr("gradcli.pyfunc.tape.MAX_NODES", 1000)
+    monkeypatch.setattr("gradcli.pyfunc.tape._SHOWN", 500)
+    monkeypatch.setattr("gradcli.pyfunc.tape.doing", shown.append)
+    limit = sys.getrecursionlimit()
+    (folder / "g.py").write_text(LOOPS, encoding="utf-8")
+    status, _, err = gradcli("backward", "-F", f"g.py:{name}", "--at", "x=1")
+    sys.setrecursionlimit(limit)
+    assert (status, "makes more than 1,000 operations" in err, "g.py, line" in err) == (2, True, True), err
+    assert shown == ["calling the function: 500 operations", "calling the function: 1,000 operations"]
+
+
+def test_python_runs_at_its_own_speed_where_nothing_is_traced(gradcli, folder):
+    (folder / "g.py").write_text(LOOPS, encoding="utf-8")
+    assert data(gradcli, "backward", "-F", "g.py:plain", "--at", "x=2")["grad"] == {"x": 499500.0}
+
+
+def test_the_names_of_a_variable_that_is_assigned_often_take_linear_time(folder):
+    import gradcli
+
+    names = {"np": np}
+    exec(LOOPS, names)
+
+    def events(n):
+        count = 0
+
+        def note(*_):
+            nonlocal count
+            count += 1
+
+        sys.setprofile(note)
+        try:
+            gradcli.trace(names["long"])(1.0, n)
+        finally:
+            sys.setprofile(None)
+        return count
+
+    events(100)
+    assert events(800) < 2.3 * events(400)
+
+
+ESCAPES = {
+    "x.tobytes()": "`x.tobytes` cannot be traced",
+    "__import__('pickle').dumps(x)": "cannot be traced",
+    "json.dumps(list(x))": "`json.dumps` cannot be traced",
+    "HIDDEN.array.__setitem__(0, x[0])": "cannot be traced",
+}
+
+
+@pytest.mark.parametrize("code", ESCAPES)
+def test_what_leaves_numpy_is_an_error_with_the_line(gradcli, folder, code):
+    (folder / "g.py").write_text(
+        "import json, types\nimport numpy as np\nHIDDEN = types.SimpleNamespace(array=np.zeros(2))\n"
+        f"def f(x):\n    y = x * 2\n    {code}\n    return y\n",
+        encoding="utf-8",
+    )
+    status, out, err = gradcli("backward", "-F", "g.py:f", "--at", "x=[1,2]", "--v", "ones")
+    assert (status, out, "Traceback" in err, "Tracer" in err) == (2, "", False, False)
+    assert ESCAPES[code] in err
+    assert "g.py, line 6" in err
+
+
+def test_what_is_imported_in_the_function_is_traced(gradcli, folder):
+    (folder / "g.py").write_text(
+        "def f(x):\n    from scipy.special import logsumexp\n    return logsumexp([x[0], x[1]])\n"
+        "def g(x):\n    import scipy.linalg as sla\n    return sla.logm(x)\n",
+        encoding="utf-8",
+    )
+    found = data(gradcli, "backward", "-F", "g.py:f", "--at", "x=[0,0]")
+    np.testing.assert_allclose(found["grad"]["x"], [0.5, 0.5])
+    status, _, err = gradcli("jacobian", "-F", "g.py:g", "--at", "x=[[1,2],[3,4]]")
+    assert (status, "`sla.logm` cannot be traced" in err) == (2, True), err
+
+
+def test_an_array_of_the_module_may_be_written(gradcli, folder):
+    (folder / "g.py").write_text(
+        "import numpy as np\nA = np.zeros(3)\ndef f(x):\n    A[0] = x[0]; A[1:] = x[1:]; return A * x\n",
+        encoding="utf-8",
+    )
+    found = data(gradcli, "jacobian", "-F", "g.py:f", "--at", "x=[1,2,3]")
+    assert found["jacobian"] == [[2, 0, 0], [0, 4, 0], [0, 0, 6]]

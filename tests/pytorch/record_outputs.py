@@ -8,22 +8,17 @@ from __future__ import annotations
 import contextlib
 import io
 import json
-import os
 import sys
 import traceback
 import warnings
-from pathlib import Path
+from functools import partial
 
 import torch
 import torch.func
 import torch.nn
-from collection import RECORDED, first_lines, scripts, without_addresses
+from collection import RECORDED, first_lines, forked, scripts, without_addresses
 
 import samples
-
-sys.path.append(str(Path(__file__).parents[1] / "script"))
-from broken import BROKEN, ERRORS, IN_WORDS
-from detached import DETACHED, SLIPS
 
 torch.set_num_threads(1)
 
@@ -46,41 +41,18 @@ def outcome(name: str, source: str) -> dict[str, str]:
     }
 
 
-def forked(name: str, source: str) -> dict[str, str]:
-    """Run a script in a process of its own."""
-    reader, writer = os.pipe()
-    child = os.fork()
-    if child == 0:
-        os.close(reader)
-        with os.fdopen(writer, "w") as pipe:
-            json.dump(outcome(name, source), pipe)
-        os._exit(0)
-    os.close(writer)
-    with os.fdopen(reader) as pipe:
-        text = pipe.read()
-    os.waitpid(child, 0)
-    return json.loads(text)
-
-
 def main() -> None:
-    """Record all scripts, the samples and the errors; or the scripts whose names contain a word, and new ones."""
+    """Record all scripts and the samples; or the scripts whose names contain a word, and new ones."""
     word = sys.argv[1] if len(sys.argv) > 1 else ""
     before = json.loads(RECORDED.read_text("utf-8")) if RECORDED.exists() else {}
-    found = {n: forked(n, s) if word in n else before.get(n) or forked(n, s) for n, s in scripts().items()}
+    new = {name: partial(outcome, name, source) for name, source in scripts().items()}
+    found = {n: forked(run) if word in n else before.get(n) or forked(run) for n, run in new.items()}
     RECORDED.write_text(json.dumps(found, indent=1, ensure_ascii=False) + "\n", "utf-8")
     print(len(found), "scripts")
     if word:
         return
-    own = {name: forked(name, source) for name, source in samples.samples().items()}
+    own = {name: forked(partial(outcome, name, source)) for name, source in samples.samples().items()}
     samples.RECORDED.write_text(json.dumps(own, indent=1, ensure_ascii=False) + "\n", "utf-8")
-    record_errors()
-
-
-def record_errors() -> None:
-    """Record what PyTorch says to the scripts that are to be fixed."""
-    texts = {**BROKEN, **IN_WORDS, **SLIPS, **{name: text for name, (text, _) in DETACHED.items()}}
-    found = {name: forked(name, text)["error"] for name, text in texts.items()}
-    ERRORS.write_text(json.dumps(found, indent=1, ensure_ascii=False) + "\n", "utf-8")
 
 
 if __name__ == "__main__":

@@ -11,8 +11,9 @@ RECORDED = HERE / "samples.json"
 
 
 def samples() -> dict[str, str]:
-    """Return the text of every sample by its name."""
-    return {path.stem: path.read_text("utf-8") for path in sorted(FOLDER.glob("*.py"))}
+    """Return the text of every sample by its name, but for those that only PyTorch itself runs."""
+    texts = {path.stem: path.read_text("utf-8") for path in sorted(FOLDER.glob("*.py"))}
+    return {name: text for name, text in texts.items() if "--torch" not in text.partition("\n")[0]}
 
 
 def recorded() -> dict[str, dict[str, str]]:

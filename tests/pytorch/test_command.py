@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 import types
+from pathlib import Path
 
 import pytest
 from conftest import HANG, long
@@ -195,3 +196,15 @@ def test_what_pytorch_says_in_a_file_of_its_own_is_said_once(process, write):
 def test_threads_are_those_of_the_environment(process, threads, count):
     code = "import torch; print(torch.get_num_threads())"
     assert process("run", "--quiet", "-c", code, env={"OMP_NUM_THREADS": threads}).out == f"{count}\n"
+
+
+@pytest.mark.parametrize(("option", "name"), [("--output", "o.md"), ("--graph", "o.svg")])
+def test_a_script_that_goes_to_another_folder_leaves_the_files_there_alone(cli, own_folder, option, name):
+    Path("sub").mkdir()
+    Path("sub", name).write_text("precious", "utf-8")
+    Path("s.py").write_text(
+        "import torch, os\nx = torch.ones(2, requires_grad=True)\n(x*x).sum().backward()\nos.chdir('sub')\n", "utf-8"
+    )
+    cli.done("run", option, name, "s.py")
+    assert Path("sub", name).read_text("utf-8") == "precious"
+    assert Path(name).stat().st_size > 100

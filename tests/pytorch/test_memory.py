@@ -51,3 +51,74 @@ def test_many_steps_need_no_more_memory_than_a_few(optimizer, steps, process, tm
 def test_a_loss_that_is_kept_keeps_its_graph(process, tmp_path):
     objects, _ = grown(process, tmp_path, optimizer="SGD", steps=200, used="losses.append(loss)")
     assert objects > 200 * 10
+
+
+EXPANDED = """\
+import resource, torch
+def used():
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+x = torch.ones(1, requires_grad=True)
+x.expand(3).sum().backward()
+before = used()
+x.expand(10**8).sum().backward()
+print(x.grad.item(), used() - before < 2**14)
+"""
+
+
+@pytest.mark.parametrize("options", [(), ("--quiet",)])
+def test_an_expanded_tensor_needs_no_memory(options, process, tmp_path):
+    path = tmp_path / "expanded.py"
+    path.write_text(EXPANDED, "utf-8")
+    result = process("run", *options, str(path))
+    assert "100000000.0 True\n" in result.out
+    assert result.err == ""
+    if not options:
+        assert "not explained: its values are 100,000,002 numbers; a page has at most 67,108,864" in result.out.replace(
+            "\n", " "
+        )
+
+
+def test_many_parts_are_joined(cli):
+    """What is done for each part does not look at all parts again, which would take minutes here."""
+    lines = (
+        "import torch; x = torch.ones(2, requires_grad=True); torch.cat([x] * 50_000).sum().backward(); print(x.grad)"
+    )
+    assert cli.done("run", "--quiet", "-c", lines).out == "tensor([50000., 50000.])\n"
+
+
+INDICES = """\
+import resource, torch
+torch.manual_seed(0)
+embedding = torch.nn.Embedding(5000, 16)
+X = torch.randn(1000, 8, requires_grad=True)
+x = torch.randn(200_000, requires_grad=True)
+
+def step():
+    {step}
+
+def used():
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+
+for _ in range(100):
+    step()
+before = used()
+for _ in range({steps}):
+    step()
+print(used() - before)
+"""
+
+
+@long
+@pytest.mark.parametrize(
+    ("step", "steps"),
+    [
+        ("embedding(torch.randint(0, 5000, (64, 128))).sum().backward()", 900),
+        ("X[torch.randperm(1000)].sum().backward()", 900),
+        ("X[X > torch.rand(())].sum().backward()", 900),
+        ("x[torch.randint(0, 200_000, (200_000,))]", 700),
+    ],
+)
+def test_indices_that_vary_need_no_memory_of_their_own(step, steps, process, tmp_path):
+    path = tmp_path / "steps.py"
+    path.write_text(INDICES.format(step=step, steps=steps), "utf-8")
+    assert int(process("run", "--quiet", str(path)).out) < 10 * 1024

@@ -55,6 +55,9 @@ def interruptible():
         ("import argparse\np = argparse.ArgumentParser()\np.add_argument('--n', type=int, default=2)\n"
          "print(p.parse_args().n)\n", 0, "2\n"),
         ("def f(n):\n    return f(n + 1)\nf(0)\n", 1, ""),
+        (BACK + "sys.exit(10**30)\n", 255, ""),
+        (BACK + "sys.exit(-10**30)\n", 255, ""),
+        ("class W:\n    def write(self, text):\n        raise OSError('no')\nsys.stdout = W()\n" + BACK, 0, ""),
     ],
 )  # fmt: skip
 @pytest.mark.parametrize("quiet", [True, False])
@@ -107,6 +110,36 @@ def test_an_exception_of_a_hook_is_the_scripts(cli, write):
     assert outcome.err.endswith("ValueError: bad hook\n")
 
 
+@pytest.mark.parametrize("text", ["raise self", "return 3", "raise SystemExit(4)"])
+def test_an_exception_whose_text_fails(text, cli, write):
+    lines = f"class E(Exception):\n    def __str__(self): {text}\nraise E\n"
+    result = cli("run", write(X + BACK + lines))
+    assert result.status == 1
+    assert result.err.endswith(" raise E\nE: <exception str() failed>\n")
+
+
+def test_an_exception_that_many_others_caused_is_looked_at_once(cli, write, monkeypatch):
+    seen = []
+    monkeypatch.setattr("gradcli.script.errors.failure.names_of", lambda frame: seen.append(frame))
+    lines = "def g(n):\n    try:\n        g(n - 1) if n else 1 / 0\n    except Exception as e:\n"
+    result = cli("run", write(X + lines + "        raise ValueError(n) from e\ng(100)\n"))
+    assert result.status == 1
+    assert result.err.count("ValueError: ") == 101
+    assert len(seen) < 5
+
+
+def test_a_script_may_close_its_output(process, write):
+    result = process("run", write(X + BACK + "sys.stdout.close()\n" + BACK))
+    assert (result.status, result.err) == (0, "")
+    assert result.out.count("x.grad = 2*x") == 1
+
+
+def test_a_script_may_replace_print(process, write):
+    result = process("run", write(X + "import builtins\nbuiltins.print = builtins.open = None\n" + BACK))
+    assert (result.status, result.err) == (0, "")
+    assert "x.grad = 2*x" in result.out
+
+
 def test_ten_megabytes_are_printed(cli, write):
     text = BACK + "for i in range(100):\n    print('x' * 100_000)\n"
     assert len(cli.done("run", write(X + text)).out) > 10**7
@@ -136,10 +169,12 @@ def test_output_takes_the_pages_of_each_format(cli, write, tmp_path):
     assert cli.done("run", "--output", str(file), path).out == "here\n"
     assert "x.grad: None → [2, 4]" in file.read_text("utf-8")
     outcome = cli.done("run", "-f", "json", "--output", str(file), path)
-    assert (outcome.out, outcome.err) == ("", "here\n")
+    assert (outcome.out, outcome.notes) == ("here\n", "")
     assert json.loads(file.read_text("utf-8"))["line"] == 3
-    assert cli.done("run", "-f", "markdown", "--output", str(file), path).out == ""
+    assert cli.done("run", "-f", "markdown", "--output", str(file), path).out == "here\n"
     assert "```text\nhere\n```" in file.read_text("utf-8")
+    assert cli.done("run", "-f", "html", "--output", str(file), path).out == "here\n"
+    assert '<pre class="printed">here' in file.read_text("utf-8")
 
 
 @long

@@ -13,9 +13,9 @@ import numpy as np
 import pytest
 from click import unstyle
 
-from gradcli.explain.images import is_image, pixels, strongest
-from gradcli.explain.sections import Images, Name, Panel
-from gradcli.explain.style import PLAIN
+from gradcli.pages.images import is_image, pixels, strongest
+from gradcli.pages.results import PLAIN
+from gradcli.pages.sections import Images, Name, Panel
 from gradcli.report.image_text import image_lines
 from gradcli.report.images import colours, png_address, reduced
 from gradcli.report.text_math import TextWriter

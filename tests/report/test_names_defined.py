@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from gradcli.graph.names import indexed_name
 from gradcli.notation.latex_names import LatexNames
-from gradcli.report.pages import latex, markdown, table
+from gradcli.report.documents import latex, markdown, table
 from gradcli.vocabulary import FUNCTIONS
 
 SAMPLES = Path(__file__).parents[2] / "samples"

@@ -14,11 +14,11 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
 from gradcli import check
-from gradcli.explain.sections import Code, Equal, Equations, Grad, Grid, Line, Name, Page, Partial, Section, Text
 from gradcli.notation.latex_names import LatexNames
-from gradcli.report.pages.latex import document
+from gradcli.pages.sections import Code, Equal, Equations, Grad, Grid, Line, Name, Page, Partial, Section, Text
+from gradcli.report.documents.latex import document
 from gradcli.report.render import Look, render_pages
-from gradcli.wrapping import visible
+from gradcli.text.wrapping import visible
 
 PARTS = [
     *"\\{}$%#&^_~`|<>*[]()!'\"=-+:;,/@? \n\r\t\x7f\0\x85\u2028\u202e\u0304\ud800中λé😀av.0",

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from gradcli.explain.backward import weights
+from gradcli.pages.backward import loss
 
 TWO_TO_THREE = ("y0=3*x0**2", "y1=x0**2+2*x1**3", "y2=10*x1")
 MAIN = (*TWO_TO_THREE, "--at", "x0=1,x1=2", "--v", "1,10,100")
@@ -520,9 +520,7 @@ def test_formulas_that_are_too_long_for_the_page_are_not_worked_out(cli, monkeyp
 
 def test_the_weights_are_put_side_by_side_once_for_all_gradients(cli, monkeypatch):
     joined = []
-    monkeypatch.setattr(
-        "gradcli.explain.backward.gradients.flat", lambda v, flat=weights.flat: joined.append(1) or flat(v)
-    )
+    monkeypatch.setattr("gradcli.pages.backward.gradients.flat", lambda v, flat=loss.flat: joined.append(1) or flat(v))
     names = [f"x{k}" for k in range(50)]
     cli.done(
         "backward", *(f"y{k} = {x}**2" for k, x in enumerate(names)), "--v", "ones", "--at", "=1,".join(names) + "=1"

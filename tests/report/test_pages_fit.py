@@ -11,8 +11,8 @@ from conftest import some
 
 from gradcli.algebra import symbolic_jacobian as jacobian
 from gradcli.errors import InputError, Notes, Source, Span, in_lines
-from gradcli.report.pages import table
-from gradcli.wrapping import broken, cells, wrapped
+from gradcli.report.documents import table
+from gradcli.text.wrapping import broken, cells, wrapped
 
 NETWORK = "h=relu(X@W1+b1); z=h@W2; loss=mean((z-t)**2)"
 CHAIN = "h1=sin(x); " + "; ".join(f"h{k}=sin(h{k - 1})*{k}" for k in range(2, 61))

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from conftest import long, some
 
-from gradcli.report.pages import latex
+from gradcli.report.documents import latex
 
 SAMPLES = Path(__file__).parents[2] / "samples"
 NETWORK = "X=[[1,2],[3,4]],W1=[[1,0.1,0.3],[0.2,1,0.2]],b1=[0.1,0.2,0.3],W2=[[1,2],[0.3,1],[2,1]]"
@@ -121,9 +121,41 @@ def test_verdicts_are_a_document_of_their_own(cli, tmp_path):
 @needs_pdflatex
 @pytest.mark.parametrize("name", ["steps", "hessian", "jvp", "right", "scripts", "network", "names"])
 def test_a_document_of_its_own(cli, page, tmp_path, name):
+    """Where TeX has TikZ, the picture is compiled, too."""
     document = cli.done(*PAGES[name], "-f", "latex", "--standalone").out
-    assert document == latex.document(page(name))
+    assert document.endswith(latex.document(page(name)).partition("\\begin{document}\n")[2])
     assert too_wide(compiled(tmp_path, document)) == []
+
+
+def test_a_document_has_a_title_and_the_picture_of_the_system(cli):
+    """In LaTeX and in Markdown; a page that is no document, and chosen sections, have neither."""
+    drawn = {style: cli.done("graph", *MAIN[1:], "-f", style).out for style in ("tikz", "mermaid")}
+    document = cli.done(*MAIN, "-f", "latex", "--standalone").out
+    assert r"\section*{Gradients of $y_{0}$, $y_{1}$, $y_{2}$ with respect to $x_{0}$, $x_{1}$}" in document
+    assert drawn["tikz"].rstrip() in document
+    document = cli.done(*MAIN, "-f", "markdown", "--standalone").out
+    assert document.startswith("# Gradients of `y0`, `y1`, `y2` with respect to `x0`, `x1`\n\n```mermaid\n")
+    assert f"```mermaid\n{drawn['mermaid']}```\n\n### System\n" in document
+    assert document.endswith(cli.done(*MAIN, "-f", "markdown").out)
+    for more in (("-f", "latex"), ("-f", "markdown"), ("-f", "latex", "--standalone", "--only", "grad")):
+        assert not re.search("tikzpicture|mermaid|Gradients of", cli.done(*MAIN, *more).out)
+
+
+def test_a_file_of_markdown_is_a_document(cli, tmp_path):
+    cli.done(*MAIN, "--output", str(tmp_path / "y.md"))
+    assert (tmp_path / "y.md").read_text("utf-8") == cli.done(*MAIN, "-f", "markdown", "--standalone").out
+
+
+def test_the_picture_of_a_document_fits_a_sheet(cli):
+    """Arrays of more than four numbers are shapes in it, and a large system has none."""
+    network = cli.done(*PAGES["network"], "-f", "markdown", "--standalone").out.partition("### ")[0]
+    assert "X  (2×2)" in network
+    assert "flowchart" in network
+    chain = [f"a{k + 1} = sin(a{k})*cos(b{k}) + a{k // 2}" for k in range(30)]
+    large = cli.done("backward", *chain, "--at", ",".join(["a0=1", *(f"b{k}=1" for k in range(30))]),
+                     "-f", "markdown", "--standalone").out  # fmt: skip
+    assert large.startswith("# Gradients of `a30` with respect to ")
+    assert "mermaid" not in large
 
 
 @pytest.mark.parametrize("name", some(PAGES))
@@ -135,9 +167,9 @@ def test_a_document_is_the_page_between_its_beginning_and_its_end(page, name):
     assert set(re.findall(r"DeclareUnicodeCharacter\{(\w+)\}", before)) == foreign
 
 
-@pytest.mark.parametrize("style", [(), ("-f", "markdown"), ("-f", "json"), ("-f", "csv")])
-def test_only_latex_is_a_document_of_its_own(cli, style):
+@pytest.mark.parametrize("style", [(), ("-f", "json"), ("-f", "csv")])
+def test_only_latex_and_markdown_are_documents_of_their_own(cli, style):
     outcome = cli("backward", "y=x**2", "--at", "x=1", *style, "--standalone")
     assert outcome.status == 2
-    assert "--standalone makes a document of LaTeX" in outcome.err
+    assert "--standalone makes a document of LaTeX or Markdown" in outcome.err
     assert "-f latex" in outcome.err

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-ERRORS = Path(__file__).parent / "broken.json"  # what PyTorch says to each, recorded by record_outputs.py
+ERRORS = Path(__file__).parent / "broken.json"  # what PyTorch says to each, recorded by record_fixes.py
 
 X = "import torch\nx = torch.tensor([1., 2.], requires_grad=True)\n"
 
@@ -441,6 +441,20 @@ net = torch.nn.Linear(2, 1)
 x, y = torch.from_numpy(np.ones((4, 2))), torch.from_numpy(np.ones((4, 1)))
 torch.nn.MSELoss()(net(x), y).backward()
 """,
+    "what a Function keeps of its own on the way": """\
+import torch
+class Square(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.twice = 2 * x
+        return x ** 2
+    @staticmethod
+    def backward(ctx, v):
+        return v * ctx.twice
+x = torch.tensor([1., 2.], dtype=torch.float64, requires_grad=True)
+torch.manual_seed(0)
+torch.autograd.gradgradcheck(Square.apply, x)
+""",
 }
 
 # Their fix is no change of a line: what to do instead is said in words.
@@ -479,20 +493,6 @@ print(rows[0] * 2)
 y = 2 * x
 g = torch.autograd.grad(y.sum(), y, create_graph=True)[0]
 g.sum().backward()
-""",
-    "what a Function keeps of its own on the way": """\
-import torch
-class Square(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx, x):
-        ctx.twice = 2 * x
-        return x ** 2
-    @staticmethod
-    def backward(ctx, v):
-        return v * ctx.twice
-x = torch.tensor([1., 2.], dtype=torch.float64, requires_grad=True)
-torch.manual_seed(0)
-torch.autograd.gradgradcheck(Square.apply, x)
 """,
     "a wrong backward is checked": """\
 import torch
@@ -572,4 +572,28 @@ a = torch.tensor(3., requires_grad=True)
 Double.apply(a).backward()
 """,
     "fewer weights than outputs": X + "torch.autograd.grad([x.sum(), x.mean()], x, [torch.tensor(1.)])\n",
+    "a row before the first": "import torch\ntorch.nn.Embedding(3, 2)(torch.tensor([-1]))\n",
+    "an index to gather that is not there": "import torch\ntorch.ones(2, 3).gather(1, torch.tensor([[3], [0]]))\n",
+    "a slice that is not there": "import torch\ntorch.ones(2, 3).index_select(0, torch.tensor([2]))\n",
+    "tensors of indices": "import torch\nx, i = torch.ones(3), torch.tensor([0, 3])\nx[i]\n",
+    "more indices than axes": "import torch\ntorch.ones(3)[0, 0]\n",
+    "an axis that does not repeat": "import torch\ntorch.ones(3, 2).expand(3, 4)\n",
+    "a dropout of 50 percent": "import torch\ntorch.nn.Dropout(50)\n",
+    "a class before the first": "import torch\ntorch.nn.functional.one_hot(torch.tensor([0, -1]), 3)\n",
+    "a size that depends on a row": "import torch\ntorch.vmap(lambda r: r[: int(r.sum())])(torch.ones(3, 2))\n",
+    "a loop that depends on a row": """\
+import torch
+def f(r):
+    while r.norm() > 1:
+        r = r / 2
+    return r
+torch.vmap(f)(torch.ones(3, 2))
+""",
+    "a state that is carried to a smaller batch": """\
+import torch
+gru, h = torch.nn.GRU(4, 6, batch_first=True), None
+for n in (3, 2):
+    out, h = gru(torch.ones(n, 5, 4), h)
+    h = h.detach()
+""",
 }

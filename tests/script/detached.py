@@ -1,12 +1,41 @@
-"""Scripts with one fault each: those that cut a tensor off from the graph, and other slips."""
+"""Scripts with one fault each, with an error or without: those that cut off a tensor from the graph, and slips."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any, NamedTuple
 
 HERE = Path(__file__).parent
+FIXES = HERE / "fixes.json"  # the lines of the fixes that were tried under PyTorch, by record_fixes.py
 HEAD = "import numpy as np\nimport torch\nimport torch.nn as nn\nimport torch.nn.functional as F\n"
+
+
+class Silent(NamedTuple):
+    """A script without an error whose gradients are not what was meant, and the sentence of its page.
+
+    The lines that end with `  # fix: …` are those to change, and their fixes; what stands behind `# right: ` holds of
+    the fixed script alone.
+    """
+
+    text: str
+    said: str
+    right: str
+
+    @property
+    def fixed(self) -> str:
+        """The script with its fixes."""
+        return re.sub(r"^( *).*  # fix: (.*)$", r"\1\2", self.text, flags=re.MULTILINE)
+
+    def checked(self) -> list[str]:
+        """Return the script, and the fixed one, each with an assertion that only the fixed one fulfils."""
+        return [f"{text}assert {self.right}\n" for text in (self.text, self.fixed)]
+
+
+def shown(changes: Sequence[Any]) -> list[str]:
+    """Return changes of a script as lines with their numbers."""
+    return [f"{c.first}-{c.last}: {line}" for c in changes for line in c.lines or ("(removed)",)]
 
 
 def _parts(name: str) -> dict[str, str]:
@@ -14,6 +43,13 @@ def _parts(name: str) -> dict[str, str]:
     return {title: HEAD + text for title, text in zip(found[::2], found[1::2], strict=True)}
 
 
+def _silent(text: str) -> Silent:
+    code, said, right = re.split(r"^# (?:said|right): ", text, flags=re.MULTILINE)
+    return Silent(code, " ".join(said.split()).replace(" # ", " "), right.strip())
+
+
 # Each with the gradient that its fixed form has in the end.
 DETACHED = {title.split("; ")[0]: (text, title.split("; ")[1]) for title, text in _parts("detached.txt").items()}
-SLIPS = _parts("slips.txt") | _parts("mistakes.txt")
+SLIPS = _parts("slips.txt") | _parts("mistakes.txt") | _parts("sizes.txt")
+SILENT = {title: _silent(text) for title, text in _parts("silent.txt").items()}
+QUIET = _parts("quiet.txt")  # scripts that mean what they compute, though they look like those

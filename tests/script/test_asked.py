@@ -118,7 +118,7 @@ def test_a_network_s_jacobian_is_numbers(pages):
 
 def test_what_a_function_is_differentiated_by_has_the_script_s_name(pages):
     page, _ = pages(F + "net = torch.nn.Linear(2, 1)\nfunctional.jacobian(net, u)\n")
-    assert "y = u @ net.weight.T + net.bias" in page
+    assert "y = linear(u, net.weight, bias=net.bias)" in page
 
 
 def test_an_entry_that_is_not_finite_is_told_once(pages):

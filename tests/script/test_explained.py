@@ -223,7 +223,10 @@ ERRORS = {
     "nan": (
         "import torch\nx = torch.zeros(1, requires_grad=True)\nwith torch.autograd.set_detect_anomaly(True):\n"
         "    y = x.sqrt() * 0\n    y.sum().backward()\n",
-        ["the derivative of SqrtBackward0 at line 4"],
+        [
+            "It arises in sqrt (line 4, `y = x.sqrt() * 0`), whose local derivative is not finite there",
+            "(x + 1e-12).sqrt()",
+        ],
     ),
 }
 
@@ -273,3 +276,43 @@ def test_what_is_none_and_no_gradient_is_not_sent_to_the_guide_s_words_on_gradie
         told = cli("run", "-c", text + ending + "\n").err
         assert "'NoneType' object has no attribute" in told
         assert ("more: gradcli explain zero-grad" in told) == pointed
+
+
+def test_two_calls_on_a_line_are_two_calls(cli, script):
+    text = "import torch\nx = torch.tensor(2., requires_grad=True)\ny, z = x**2, x**3\ny.backward(); z.backward()\n"
+    outcome = cli.done("run", script(text))
+    assert outcome.out.count("── line 4: y.backward(); z.backward() ─") == 2
+    assert "x.grad: 4 (left by line 4) + 12 → 16" in outcome.out
+    assert outcome.err == ""
+    looped = text.replace("y, z =", "for k in range(3):\n  y, z =").replace("\ny.", "\n  y.")
+    outcome = cli.done("run", script(looped))
+    assert outcome.out.count("── line 5: y.backward(); z.backward() ─") == 2
+    assert "line 5, 4 more times; --all shows them: x.grad accumulates" in " ".join(outcome.err.split())
+
+
+def test_an_optimizer_on_the_line_of_the_backward_is_explained(cli, script):
+    text = "import torch\n"
+    text += "a, b = (torch.nn.Linear(1, 1) for _ in range(2))\nopt = torch.optim.SGD(b.parameters(), lr=0.1)\n"
+    text += "for _ in range(2):\n    loss = b(a(torch.ones(1, 1))).sum()\n    loss.backward(); opt.step()\n"
+    told = " ".join(cli.done("run", script(text)).out.split())
+    assert "line 6, loss.backward(); opt.step(): p ← p - lr*p.grad for p = b.weight, b.bias" in told
+    assert "a.weight and a.bias have a .grad, but are not among the parameters of an optimizer" in told
+
+
+CHECKPOINT = """\
+import torch
+from torch.utils.checkpoint import checkpoint
+w = torch.ones(2, requires_grad=True)
+checkpoint(lambda w: (w ** 2).sum(), w, use_reentrant=True).mul(3).backward()
+"""
+
+
+def test_a_function_of_pytorch_s_is_told_apart_and_its_own_backward_follows(cli, script):
+    path = script(CHECKPOINT)
+    out = " ".join(cli.done("run", path).out.split())
+    assert "CheckpointFunction is PyTorch's" in out
+    assert "the script's own" not in out
+    outer, inner = (json.loads(line) for line in cli.done("run", "-f", "json", path).out.splitlines())
+    assert (outer["outputs"], inner["outputs"]) == ({"y": 6.0}, {"y": 2.0})
+    assert outer["leaves"]["w"]["own"] == inner["leaves"]["w"]["own"] == [6.0, 6.0]
+    assert "no autograd.Function" in cli("run", "--check", path).err

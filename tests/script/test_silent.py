@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
+from detached import QUIET
+from detached import SILENT as SURPRISES
 
 pytestmark = pytest.mark.filterwarnings("ignore:The .grad attribute")
 
@@ -117,8 +121,9 @@ SILENT = {
     "numbers that change unseen": (
         "import torch\nx = torch.tensor([1., 2.], requires_grad=True)\ny = (x ** 2).sum()\nx.data.mul_(10)\n"
         "y.backward()\n",
-        "note: recomputed from the current values, y is 500, not 5: a tensor was modified in place after it was used, "
-        "through .data or under no_grad(). The backward reads the new values",
+        "note: line 4, `x.data.mul_(10)`, changed x in place through .data, after line 3, `y = (x ** 2).sum()`, had "
+        "read it. PyTorch does not notice this, and the backward of line 3 reads the new numbers: change a copy, made "
+        "with clone(), or change it after the backward",
     ),
 }
 
@@ -163,3 +168,35 @@ def test_code_in_a_document_is_left_as_it_is(cli, tmp_path):
     path.write_text(SILENT["a detour through NumPy"][0], "utf-8")
     out = cli("run", "-f", "markdown", str(path)).out
     assert "`return torch.from_numpy(np.tanh(a.detach().numpy()))`" in out
+
+
+@pytest.fixture
+def page(cli, tmp_path):
+    def page(text):
+        path = tmp_path / "script.py"
+        path.write_text(text, "utf-8")
+        outcome = cli("run", str(path))
+        return " ".join(outcome.out.split()), outcome.err
+
+    return page
+
+
+@pytest.mark.parametrize("name", SURPRISES)
+def test_a_surprise_is_told_once_with_its_fix_and_no_more_when_it_is_fixed(name, page):
+    silent = SURPRISES[name]
+    broken, fixed = silent.checked()
+    out, error = page(broken)
+    assert out.count(silent.said) == 1
+    assert "AssertionError" in error
+    assert all(code in fixed for code in re.findall("[;:] `(.+?)`", silent.said))
+    out, error = page(fixed)
+    assert silent.said not in out
+    assert error == ""
+
+
+@pytest.mark.parametrize("name", QUIET)
+def test_nothing_is_told_of_what_is_no_surprise(name, page):
+    out, error = page(QUIET[name])
+    assert "note:" not in out
+    assert "no step changes" not in out
+    assert "Error" not in error

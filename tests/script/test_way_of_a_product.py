@@ -8,7 +8,8 @@ from pathlib import Path
 
 import gradcli
 from gradcli.cli.main import gradcli as command
-from gradcli.cli.outcome import run
+from gradcli.cli.main import run
+from gradcli.pytorch import recipes
 
 HERE = Path(gradcli.__file__).parent
 TABLE = (HERE / "guide/development.md").read_text("utf-8").partition("## From a line of a script to its page")[2]
@@ -28,6 +29,7 @@ def test_the_functions_of_the_table_are_called_in_its_order(tmp_path, capsys):
             owner = frame.f_locals.get("self")
             calls.extend((path.relative_to(HERE).as_posix(), n) for n in (name, type(owner).__name__))
 
+    recipes._RECIPES.clear()  # of scripts that ran before it in this process
     sys.setprofile(note)
     try:
         run(command, ["run", str(script)])

@@ -157,6 +157,18 @@ CASES = [
     ),
     ("layer_norm(x, (3,))", {"x": [[2.0, 2.0, 2.0]]}),
     *(
+        (f"rms_norm(x, {more})", {"x": PICTURE, "w": SCORES[0][:2]})
+        for more in ("(2,)", "(3, 2)", "(2,), w", "(2,), eps=0.5")
+    ),
+    *(
+        (f"group_norm(x, {more})", {"x": PICTURE, "w": SCORES[0], "z": [0.5, 2.0, 0.25]})
+        for more in ("1", "3", "3, w", "1, w, z", "3, bias=z, weight=w, eps=0.5")
+    ),
+    *(
+        (f"instance_norm(x{more})", {"x": PICTURE, "w": SCORES[0], "z": [0.5, 2.0, 0.25]})
+        for more in ("", ", weight=w", ", weight=w, bias=z, eps=0.5", f", {RUNNING}, use_input_stats=False")
+    ),
+    *(
         (f"batch_norm(x, {more})", {"x": x, "w": SCORES[0], "z": [0.5, 2.0, 0.25]})
         for x in (SCORES, PICTURE)
         for more in [

@@ -26,6 +26,8 @@ SYSTEMS = [
     ('einsum("ij,ij->ij", x, y)', {"x": (1, 3), "y": (2, 3)}),
     ('einsum("abcd,d->cba", x, y)', {"x": (2, 1, 3, 2), "y": (2,)}),
     ("cumprod(x)", {"x": (4,)}),
+    ("cummax(x)**2", {"x": (5,)}),
+    ("cummin(x, axis=1)*y", {"x": (2, 3), "y": (3,)}),
     ("cumprod(x, axis=1)", {"x": (2, 3)}),
     ("squeeze(x)*y", {"x": (1, 3), "y": (3,)}),
     ("unsqueeze(x, 1)*y", {"x": (2,), "y": (3,)}),

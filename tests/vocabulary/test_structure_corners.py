@@ -1,5 +1,7 @@
 """Where structural functions have no number, or PyTorch none of its own: singular matrices, the ends of the range."""
 
+import json
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
@@ -135,9 +137,21 @@ def test_what_a_convolution_does_not_touch_is_no_entry(cli, tmp_path):
     )
 
 
+WINDOWS = 'y = einsum("chi,oci->oh", x[:, [[0, 1], [1, 2]]], w)'
+AT = ("--at", "x=[[1,2,3]],w=[[[4,5]]]", "--v", "ones", "--steps")
+
+
+def test_the_gradient_of_a_convolution_is_a_transposed_one(cli, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "120")
+    out = cli.done("backward", "y = conv1d(x, w)", *AT).out
+    assert "x̄ = conv_transpose1d(v, w) " in out
+    values = [cli.done("backward", system, *AT, "-f", "json").out for system in ("y = conv1d(x, w)", WINDOWS)]
+    assert json.loads(values[0])["grad"] == json.loads(values[1])["grad"]
+
+
 def test_steps_say_what_was_taken(cli, monkeypatch):
     monkeypatch.setenv("COLUMNS", "120")
-    out = cli.done("backward", "y = conv1d(x, w)", "--at", "x=[[1,2,3]],w=[[[4,5]]]", "--v", "ones", "--steps").out
+    out = cli.done("backward", WINDOWS, *AT).out
     assert "x[:, [[0, 1], [1, 2]]]" in out
     assert 'einsum("chi,oci->oh", t1, w)' in out
     assert "zeros(1, 3) with [:, [[0, 1], [1, 2]]] += t̄1" in out
@@ -166,8 +180,7 @@ def test_formulas_are_those_of_a_textbook(cli, system, shape, row):
 
 
 def test_latex_says_what_was_summed_and_where_it_was_put(cli):
-    arguments = ("backward", "y = conv1d(x, w)", "--at", "x=[[1,2,3]],w=[[[4,5]]]", "--v", "ones", "--steps")
-    latex = cli.done(*arguments, "-f", "latex").out
+    latex = cli.done("backward", WINDOWS, *AT, "-f", "latex").out
     assert r"\operatorname{einsum}\left(t_{1}, w;\, \mathrm{chi,oci \to oh}\right)" in latex
     assert r"\text{ with } [{:}, [[0, 1], [1, 2]]] \mathrel{+}=" in latex
 

@@ -17,8 +17,8 @@ import numpy as np
 
 from gradcli.data.block import Missing
 from gradcli.data.columns import Picked
-from gradcli.data.csv.chunks import UTF8, Rows
 from gradcli.data.mistakes import quoted
+from gradcli.data.text_files import UTF8, Rows
 from gradcli.errors import InputError
 from gradcli.graph.array import Array, objects
 

@@ -3,54 +3,54 @@
 from __future__ import annotations
 
 import csv
-import gzip
 import io
-import os
-import stat
-import sys
-from collections.abc import Iterable, Iterator, Sequence
+import re
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import chain
-from typing import BinaryIO, cast
 
-from gradcli.data.block import PLAIN, Array, Block, Missing, Reading
+from gradcli.data.block import Array, Block, Reading
 from gradcli.data.columns import Header, Picked, element
-from gradcli.data.csv.chunks import UTF8, Rows, chunks
 from gradcli.data.csv.parsers import Table, by_reference, parse, plain, texts_in
-from gradcli.data.mistakes import about_file, label, reading
-from gradcli.files import note_read, standard_input
+from gradcli.data.mistakes import about_file
+from gradcli.data.text_files import UTF8, Rows, TextPoints, chunks
 from gradcli.graph.shapes import Shape
 
 _SNIFFED = 2**16  # bytes of the header; the standard library takes no longer cell without being asked
 
 
-class CsvPoints:
+class CsvPoints(TextPoints):
     """Points in a CSV file, or on standard input."""
 
-    shapes: dict[str, Shape]
-    count: int | None = None
     columns: Sequence[str]
     _chunks: Iterator[tuple[int, bytes]]
 
-    def __init__(self, path: str, how: Reading = PLAIN) -> None:
-        """Open the file, and read its header."""
-        self._label = label(path)
-        self._missing = Missing(how.missing)
-        self._file = _open(path, self._label)
-        try:
-            self._size = _size(self._file)
-            self._chunks = chunks(self._file, self._label)
-            self.columns = self._read_header()
-            self._header = Header.of(self.columns, self._label, how)
-        except BaseException:
-            self.close()
-            raise
-        self.shapes = self._header.shapes
+    def _begin(self, how: Reading) -> None:
+        self._chunks = chunks(self._file, self._label)
+        self.columns = self._read_header(how.headers)
+        self._header = Header.of(self.columns, self._label, how)
+        self.shapes: dict[str, Shape] = self._header.shapes
 
-    def _read_header(self) -> list[str]:
-        """Return the names of the columns, detect the delimiter, and return unread bytes to the chunks."""
+    def _read_header(self, headers: Collection[str]) -> list[str]:
+        """Return the names of the columns, detect the delimiter, and return unread bytes to the chunks.
+
+        Lines in front that begin with `#` are comments; the last of them has the names where numbers follow it, as
+        `numpy.savetxt` writes them.
+        """
         line, first = next((some for some in self._chunks if not some[1].isspace()), (1, b""))
-        delimiter = _delimiter(first)
-        rows = Rows(chain([first], (chunk for _, chunk in self._chunks)), self._label, line, delimiter)
+        comment = b""
+        while first.lstrip().startswith(b"#"):
+            comment, _, first = first.lstrip().partition(b"\n")
+            line += 1
+            if not first.strip():
+                line, first = next(self._chunks, (line, b""))
+        if comment and _is_numbers(first):
+            first = comment.lstrip(b"# ") + b"\n" + first
+            line -= 1
+        delimiter = _delimiter(first, headers)
+        if delimiter == " ":
+            first, self._chunks = _single_blanks(first), ((n, _single_blanks(c)) for n, c in self._chunks)
+        texts = chain([first], (chunk for _, chunk in self._chunks))
+        rows = Rows(texts, self._label, line, delimiter)
         for _, names in rows.take(1):
             self._table = Table(delimiter, len(names), self._missing)
             rest = rows.rest()
@@ -59,16 +59,6 @@ class CsvPoints:
         raise about_file(
             self._label, "is empty", "its first line names the columns: x0,x1 or x[0],x[1]; each row is a point"
         )
-
-    @property
-    def fraction(self) -> float | None:
-        """The share of the file that has been read; `None` for a pipe or another irregular file."""
-        return min(1.0, self._file.tell() / self._size) if self._size else None
-
-    @property
-    def skipped(self) -> int:
-        """The number of points that have been left out because a cell is missing."""
-        return self._missing.skipped
 
     def blocks(self, names: Sequence[str], size: int) -> Iterator[Block]:
         """Yield the values of those variables, in blocks of 1 to `size` points."""
@@ -96,58 +86,41 @@ class CsvPoints:
     def _slowly(self, chunks: Iterable[bytes], line: int, picked: Picked, size: int) -> Iterator[list[Array]]:
         return by_reference(Rows(chunks, self._label, line, self._table.delimiter), self._table, picked, size)
 
-    def close(self) -> None:
-        """Close the file; standard input stays open."""
-        if sys.stdin is None or self._file is not sys.stdin.buffer:
-            self._file.close()
 
+def _delimiter(chunk: bytes, headers: Collection[str] = ()) -> str:
+    r"""Return the delimiter that gives most names in a header: a comma, a semicolon, a tab, or else a blank.
 
-def _delimiter(chunk: bytes) -> str:
-    r"""Return the delimiter that gives most names in a header: a comma, a semicolon or a tab.
+    `headers` are texts that are known to be names.  Of delimiters that give as many names, the one with more cells is
+    taken, and of those the first.
 
     >>> _delimiter(b"x0,x1\n"), _delimiter(b'"M[0,1]";b\n'), _delimiter(b"the date\tx0\n"), _delimiter(b"1;2\n")
-    (',', ';', '\t', ',')
+    (',', ';', '\t', ';')
+    >>> _delimiter(b"temp (a,b);p Pa;q\n", ["p Pa"]), _delimiter(b"x0 x1\n"), _delimiter(b"flow rate,p\n")
+    (';', ' ', ',')
     """
     text = chunk.lstrip()[:_SNIFFED].decode(*UTF8)
 
-    def names(delimiter: str) -> int:
+    def names(delimiter: str) -> tuple[int, int]:
         header: list[str] = next(csv.reader(io.StringIO(text, newline=""), delimiter=delimiter), [])
-        return sum(element(cell) is not None for cell in header)
+        return sum(element(cell) is not None or cell.strip() in headers for cell in header), len(header)
 
-    return max(",;\t", key=names)  # of equals, the first
-
-
-def _open(path: str, name: str) -> BinaryIO:
-    if path != "-":
-        with reading(name):
-            note_read(path)
-            if path.lower().endswith(".gz"):
-                return cast(BinaryIO, _Unpacked(open(path, "rb")))
-            return open(path, "rb")
-    return standard_input()
+    best = max(",;\t", key=names)  # of equals, the first
+    return best if names(best)[1] > 1 or names(" ")[0] < 2 else " "
 
 
-class _Unpacked(gzip.GzipFile):
-    """A gzip file, decompressed while it is read; its position is that in the compressed file."""
+def _single_blanks(chunk: bytes) -> bytes:
+    r"""Return lines whose cells are aligned with blanks as lines with one blank between cells.
 
-    def __init__(self, packed: BinaryIO) -> None:
-        super().__init__(fileobj=packed)
-        self._packed = packed
-
-    def tell(self) -> int:
-        """Return the position in the packed file."""
-        return self._packed.tell()
-
-    def close(self) -> None:
-        """Close both."""
-        super().close()
-        self._packed.close()
+    >>> _single_blanks(b"  1.5   2\r\n 3 4 \n")
+    b'1.5 2\r\n3 4\n'
+    """
+    return re.sub(rb"(?m)^ | (?=\r?$)", b"", re.sub(rb" +", b" ", chunk))
 
 
-def _size(file: BinaryIO) -> int | None:
-    """Return the size of a regular file; `None` for a pipe or a terminal."""
+def _is_numbers(chunk: bytes) -> bool:
+    """Return whether the first line is one of numbers, whatever separates them."""
+    cells = re.split(rb"[,;\s]+", chunk.lstrip().partition(b"\n")[0].strip())
     try:
-        status = os.fstat(file.fileno())
-    except OSError:  # standard input in the tests has no descriptor
-        return None
-    return status.st_size if stat.S_ISREG(status.st_mode) else None
+        return bool([float(cell) for cell in cells])
+    except ValueError:
+        return False

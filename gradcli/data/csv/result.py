@@ -8,14 +8,14 @@ from contextlib import contextmanager
 from itertools import chain
 from typing import BinaryIO
 
+from gradcli.data.block import Names, columns_of
 from gradcli.data.csv.cells import cell, line
-from gradcli.data.csv.chunks import UTF8
 from gradcli.data.numbers import rows_of
-from gradcli.data.writer import Names, columns_of
+from gradcli.data.text_files import UTF8
 from gradcli.errors import InputError
 from gradcli.graph.array import Array
 from gradcli.graph.shapes import Shape
-from gradcli.plain import print_utf8
+from gradcli.text.plain import print_utf8
 
 _CELLS = 2**18  # that are text at a time
 

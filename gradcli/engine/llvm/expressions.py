@@ -7,17 +7,14 @@ from collections.abc import Callable, Iterable
 
 from gradcli.engine.llvm.functions import FUNCTIONS, function
 from gradcli.engine.llvm.writer import InstructionWriter, vector_function
+from gradcli.graph.operations import OPERATIONS
 
 Rule = Callable[..., str]
 
 # Functions of C, with the number of their arguments.
-LIBRARY = {
-    **dict.fromkeys(["exp", "expm1", "log", "log1p", "log2", "log10", "cbrt", "erf", "erfc", "tgamma", "lgamma"], 1),
-    **dict.fromkeys(
-        ["sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "tanh", "asinh", "acosh", "atanh"], 1
-    ),
-    **dict.fromkeys(["pow", "hypot", "atan2", "fmod"], 2),
-}
+_NAMES = {op: name for op, row in OPERATIONS.items() if (name := row.spelling_in("llvm"))}
+LIBRARY = {name: OPERATIONS[op].arity for op, name in _NAMES.items() if not name.startswith("llvm.")}
+LIBRARY |= {"tgamma": 1, "fmod": 2}
 _FAR = 2200  # an exponent that takes any mantissa out of range
 _EXPONENT, _MANTISSA = 52, 2**63 + 2**52 - 1  # the offset of the exponent's bits, and the other bits
 
@@ -119,12 +116,7 @@ EXPRESSIONS: dict[str, Rule] = {
     "div": _instruction("fdiv"),
     "neg": _instruction("fneg"),
     "identity": lambda w, x: x,
-    "sqrt": _function("llvm.sqrt"),
-    "abs": _function("llvm.fabs"),
-    "floor": _function("llvm.floor"),
-    "ceil": _function("llvm.ceil"),
-    "round": _function("llvm.rint"),
-    **{op: _function(op) for op in LIBRARY if op not in ("fmod", "tgamma")},
+    **{op: _function(name) for op, name in _NAMES.items()},
     "softplus": _softplus,
     "gamma": _gamma,
     "maximum": first("ogt"),

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from gradcli.engine.blocks import Arrays, Work, are_rows, new_rows
+from gradcli.engine.blocks import Arrays, Work, are_contiguous, new_arrays
 from gradcli.engine.llvm.code import Code, check, lanes_for, write
 from gradcli.engine.llvm.compiler import check_processor, compiled
 from gradcli.engine.llvm.expressions import LIBRARY
@@ -36,9 +36,9 @@ class LlvmKernel:
         check(schedule)
         check_processor()
         self._schedule = schedule
-        self.new = partial(new_rows, schedule.shapes)
+        self.new = partial(new_arrays, schedule.shapes)
         self._inputs, self._outputs = list(schedule.inputs), list(schedule.outputs)
-        self._numbers = sum(n.size for n in schedule.outputs.values())
+        self._output_size = sum(n.size for n in schedule.outputs.values())
         self._lanes = lanes_for(schedule)
         self._functions: dict[tuple[int, bool], _Function] = {}
         self._lock = Lock()
@@ -50,45 +50,45 @@ class LlvmKernel:
         return [np.empty(0)]
 
     def begin(self, points: Arrays, results: Arrays) -> Work | None:
-        """Return the work that computes the results at a block of points; None unless all arrays are rows."""
+        """Return the work that computes the results at a block of points; None unless they are contiguous float64."""
         arrays = _in_order(points, self._inputs) + _in_order(results, self._outputs)
         count = arrays[-1].shape[-1]
-        size = 8 * count * self._numbers
-        addresses = self._addresses(arrays, size)
+        output_bytes = 8 * count * self._output_size
+        addresses = self._addresses(arrays, output_bytes)
         if addresses is None:
             return None
 
         def work(buffers: list[Array], start: int, stop: int) -> None:
-            function = self._for(stop - start, size)
+            function = self._function(stop - start, output_bytes)
             if buffers[0].size < function.scratch:
                 buffers[0] = np.empty(function.scratch)
             pointers = (a.ctypes.data for a in (addresses, function.same, *buffers))
-            function.call(count, start, stop, size > _LARGE, *pointers)
+            function.call(count, start, stop, output_bytes > _LARGE, *pointers)  # large: non-temporal stores
 
         return work
 
-    def _addresses(self, arrays: tuple[Array, ...], size: int) -> Array | None:
-        """Return where the numbers of each array begin; None unless all are rows.
+    def _addresses(self, arrays: tuple[Array, ...], output_bytes: int) -> Array | None:
+        """Return where the numbers of each array begin; None unless all are contiguous float64.
 
         Thousands of short arrays take longer to ask than to compute with: the last ones are remembered.
         """
         last, addresses = self._last
         if len(arrays) == len(last) and all(map(is_, arrays, last)):
             return addresses
-        if not are_rows(arrays):
+        if not are_contiguous(arrays):
             return None
         addresses = np.fromiter(map(_address, arrays), np.int64, len(arrays))
-        if size <= _REMEMBERED:
+        if output_bytes <= _REMEMBERED:
             self._last = arrays, addresses
         return addresses
 
-    def _for(self, count: int, size: int) -> _Function:
+    def _function(self, count: int, output_bytes: int) -> _Function:
         """Return the function for so many points and bytes of results, made when it is wanted.
 
         There is another for fewer points than a vector has.  One for large results serves small ones too.
         """
         lanes = self._lanes if count >= self._lanes else 1
-        far = lanes > 1 and size > _FAR
+        far = lanes > 1 and output_bytes > _FAR
         with self._lock:
             function = self._functions.get((lanes, far)) or self._functions.get((lanes, True))
             if function is None:

@@ -5,11 +5,18 @@ from gradcli.graph.operation import Operation
 from gradcli.graph.operations import (
     activations,
     arithmetic,
+    attention,
     choices,
+    convolutions,
+    dense,
     functions,
+    interpolation,
     linear_algebra,
     losses,
     movement,
+    normalisations,
+    pools,
+    recurrent,
     reductions,
     sorting,
     spectra,
@@ -21,6 +28,13 @@ FAMILIES = (
     activations,
     choices,
     losses,
+    dense,
+    normalisations,
+    convolutions,
+    pools,
+    interpolation,
+    attention,
+    recurrent,
     reductions,
     sorting,
     linear_algebra,
@@ -29,5 +43,7 @@ FAMILIES = (
 )
 
 OPERATIONS: dict[str, Operation] = {op: row for family in FAMILIES for op, row in family.ROWS.items()}
+# The elementwise operation that joins the elements, by kind and operation.
+JOINS = {k: {op: r.joins for op, r in OPERATIONS.items() if r.kind == k and r.joins} for k in ("reduction", "scan")}
 KEEPING_INTEGERS.update(op for op, row in OPERATIONS.items() if row.keeps_integers and row.broadcasts)
 SELECTING.update(op for op, row in OPERATIONS.items() if row.selects)

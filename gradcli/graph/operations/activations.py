@@ -6,7 +6,7 @@ from decimal import Decimal
 
 from gradcli.graph.construct import call, corner, equal, where
 from gradcli.graph.node import Node, compare, lift
-from gradcli.graph.operation import Corner, Operation, function
+from gradcli.graph.operation import Corner, Operation, function, spelled
 from gradcli.graph.operations.functions import normal_density
 
 # Klambauer et al., "Self-normalizing neural networks" (2017): the scale, its product with α, and α, as in PyTorch.
@@ -35,6 +35,7 @@ ROWS: dict[str, Operation] = {
         lambda y, x: where(x <= 0, 0, 1),
         lowered=lambda x: call("maximum", 0, x),
         exact=True,
+        degree=1,
         keeps_integers=True,
         corner=Corner(_at_0, f"0, {_LEFT}"),
     ),
@@ -42,11 +43,14 @@ ROWS: dict[str, Operation] = {
         lambda y, x, s: where(x > 0, 1, s),
         lambda y, x, s: where(x > 0, 0, x),
         lowered=lambda x, s: where(x > 0, x, s * x),
+        degree=1,
         corner=Corner(_at_0, _LEFT),
     ),
     # The definition for engines has full relative precision on both sides of 0.
     "sigmoid": function(lambda y, x: y * (1 - y), lowered=lambda x: call("exp", -call("softplus", -x))),
-    "softplus": function(lambda y, x: call("sigmoid", x)),
+    "softplus": function(
+        lambda y, x: call("sigmoid", x), spelling=spelled(c="softplus", javascript="softplus", onnx="Softplus")
+    ),
     "silu": function(
         lambda y, x: call("sigmoid", x) * (1 + x * call("sigmoid", -x)), lowered=lambda x: x * call("sigmoid", x)
     ),
@@ -80,6 +84,8 @@ ROWS: dict[str, Operation] = {
         corner=Corner(lambda y, x, low, high: equal(x, low) | equal(x, high), "0: the bound itself does not pass"),
     ),
     "logsigmoid": function(lambda y, x: call("sigmoid", -x), lowered=lambda x: -call("softplus", -x)),
-    "softsign": function(lambda y, x: 1 / (1 + call("abs", x)) ** 2, lowered=lambda x: x / (1 + call("abs", x))),
+    "softsign": function(
+        lambda y, x: 1 / (1 + call("abs", x)) ** 2, lowered=lambda x: x / (1 + call("abs", x)), odd=True
+    ),
     "tanhshrink": function(lambda y, x: call("tanh", x) ** 2, lowered=lambda x: x - call("tanh", x)),
 }

@@ -7,7 +7,7 @@ from fractions import Fraction
 
 from gradcli.graph.construct import call, corner, equal, where
 from gradcli.graph.node import Constant, Exact, Node, compare, const, elementwise, is_const, lift, operand
-from gradcli.graph.operation import Corner, Operation, Precedence, function, step
+from gradcli.graph.operation import Corner, Operation, Precedence, function, spelled, step
 
 
 def _lowered_pow(a: Node, b: Node) -> Node:
@@ -66,6 +66,7 @@ ROWS: dict[str, Operation] = {
         linear=(0, 1),
         commutes=True,
         keeps_integers=True,
+        spelling=spelled(numpy="add", onnx="Add"),
     ),
     "sub": function(
         lambda y, a, b: 1,
@@ -74,6 +75,7 @@ ROWS: dict[str, Operation] = {
         precedence=Precedence.SUM,
         linear=(0, 1),
         keeps_integers=True,
+        spelling=spelled(numpy="subtract", onnx="Sub"),
     ),
     "mul": function(
         lambda y, a, b: b,
@@ -83,6 +85,7 @@ ROWS: dict[str, Operation] = {
         linear=(0, 1),
         commutes=True,
         keeps_integers=True,
+        spelling=spelled(numpy="multiply", onnx="Mul"),
     ),
     "div": function(
         lambda y, a, b: 1 / b,
@@ -91,9 +94,17 @@ ROWS: dict[str, Operation] = {
         infix="/",
         precedence=Precedence.PRODUCT,
         linear=(0,),
+        poles=True,
+        spelling=spelled(numpy="true_divide", onnx="Div"),
     ),
     "neg": function(
-        lambda y, a: -1, infix="-", precedence=Precedence.SIGN, exact=True, linear=(0,), keeps_integers=True
+        lambda y, a: -1,
+        infix="-",
+        precedence=Precedence.SIGN,
+        exact=True,
+        linear=(0,),
+        keeps_integers=True,
+        spelling=spelled(numpy="negative", onnx="Neg"),
     ),
     "pow": function(
         _pow_base,
@@ -104,8 +115,12 @@ ROWS: dict[str, Operation] = {
         keeps_integers=True,
         multiplies=(1,),
         corner=Corner(lambda y, a, b: equal(a, 0) & equal(b, 0), "0 by the exponent", (1,)),  # 0**b jumps, a**0 not
+        poles=True,
+        spelling=spelled(numpy="power", c="pow", javascript="power", onnx="Pow", llvm="pow"),
     ),
-    "identity": function(lambda y, x: 1, exact=True, linear=(0,), keeps_integers=True),
+    "identity": function(
+        lambda y, x: 1, exact=True, linear=(0,), keeps_integers=True, odd=True, spelling=spelled(onnx="Identity")
+    ),
     "mod": function(
         lambda y, a, b: 1,
         lambda y, a, b: -call("floor_divide", a, b),
@@ -113,6 +128,7 @@ ROWS: dict[str, Operation] = {
         precedence=Precedence.PRODUCT,
         keeps_integers=True,
         corner=Corner(lambda y, a, b: _is_integer(a / b), "1, as everywhere else"),
+        spelling=spelled(numpy="mod", torch="remainder", c="modulo", javascript="modulo"),
     ),
     # What is left of a division that rounds towards 0, so that it has the sign of `a`.
     "fmod": function(
@@ -130,5 +146,9 @@ ROWS: dict[str, Operation] = {
         lowered=lambda a, b, w: where(call("abs", w) < Fraction(1, 2), a + w * (b - a), b - (1 - w) * (b - a)),
     ),
     # Not the floor of a quotient: what is left of the division is subtracted first, so that nothing is rounded up.
-    "floor_divide": step(2, corner=Corner(lambda y, a, b: _is_integer(a / b), "0, as everywhere else", (0, 1))),
+    "floor_divide": step(
+        2,
+        corner=Corner(lambda y, a, b: _is_integer(a / b), "0, as everywhere else", (0, 1)),
+        spelling=spelled(numpy="floor_divide", torch="floor_divide", c="quotient", javascript="quotient"),
+    ),
 }

@@ -7,7 +7,7 @@ from fractions import Fraction
 
 from gradcli.graph.construct import call, equal, where
 from gradcli.graph.node import Node, compare, lift
-from gradcli.graph.operation import Corner, Operation, condition, function, step
+from gradcli.graph.operation import Corner, Operation, condition, function, spelled, step
 
 
 def _within(x: Node, low: Node, high: Node) -> Node:
@@ -38,6 +38,7 @@ ROWS: dict[str, Operation] = {
         selects=True,
         linear=(1, 2),
         keeps_integers=True,
+        spelling=spelled(numpy="where", torch="where"),
     ),
     # As `where`, but a formula shows the last argument alone.
     "corner": function(
@@ -52,9 +53,11 @@ ROWS: dict[str, Operation] = {
     ),
     "abs": function(
         lambda y, x: call("sign", x),
+        degree=1,
         exact=True,
         keeps_integers=True,
         corner=Corner(lambda y, x: equal(x, 0), "0, the middle of -1 and 1"),
+        spelling=spelled("abs", c="fabs", llvm="llvm.fabs", sympy="", latex=r"\left|{}\right|"),
     ),
     "maximum": function(
         lambda y, a, b: where(equal(a, b), Fraction(1, 2), where(a < b, 0, 1)),
@@ -62,6 +65,7 @@ ROWS: dict[str, Operation] = {
         exact=True,
         keeps_integers=True,
         corner=_SHARED,
+        spelling=spelled(numpy="maximum", torch="maximum", c="larger", javascript="max", onnx="Max", latex=r"\max"),
     ),
     "minimum": function(
         lambda y, a, b: where(equal(a, b), Fraction(1, 2), where(a > b, 0, 1)),
@@ -69,6 +73,7 @@ ROWS: dict[str, Operation] = {
         exact=True,
         keeps_integers=True,
         corner=_SHARED,
+        spelling=spelled(numpy="minimum", torch="minimum", c="smaller", javascript="min", onnx="Min", latex=r"\min"),
     ),
     "clamp": function(
         lambda y, x, low, high: where(_within(x, low, high), 1, 0),
@@ -77,6 +82,13 @@ ROWS: dict[str, Operation] = {
         exact=True,
         keeps_integers=True,
         corner=Corner(lambda y, x, low, high: equal(x, low) | equal(x, high), "1: the bound itself passes"),
+        spelling=spelled(
+            numpy="clip",
+            torch="clamp",
+            c="smaller(larger({}, {}), {})",
+            javascript="Math.min(Math.max({}, {}), {})",
+            onnx="Min(Max({}, {}), {})",
+        ),
     ),
     # PyTorch has no derivative for heaviside; 0 is what every other step function has there.
     "heaviside": function(
@@ -85,28 +97,41 @@ ROWS: dict[str, Operation] = {
         exact=True,
         keeps_integers=True,
         corner=Corner(lambda y, x, h: equal(x, 0), _FLAT),
+        spelling=spelled("heaviside", llvm="", sympy="", onnx="Where(Equal({0}, 0), {1}, Where(Less({0}, 0), 0, 1))"),
     ),
-    "sign": step(corner=Corner(lambda y, x: equal(x, 0), _FLAT)),  # of NaN: 0, as in PyTorch
-    "floor": step(corner=Corner(_is_integer, _FLAT)),
-    "ceil": step(corner=Corner(_is_integer, _FLAT)),
+    "sign": step(  # of NaN: 0, as in PyTorch
+        corner=Corner(lambda y, x: equal(x, 0), _FLAT),
+        spelling=spelled(c="sign", javascript="sign", onnx="Sign", latex=r"\operatorname{sgn}"),
+    ),
+    "floor": step(
+        corner=Corner(_is_integer, _FLAT),
+        spelling=spelled("floor", llvm="llvm.floor", sympy="", latex=r"\left\lfloor {}\right\rfloor"),
+    ),
+    "ceil": step(
+        corner=Corner(_is_integer, _FLAT),
+        spelling=spelled("ceil", llvm="llvm.ceil", sympy="", latex=r"\left\lceil {}\right\rceil"),
+    ),
     "trunc": step(
         lowered=lambda x: where(x < 0, call("ceil", x), call("floor", x)), corner=Corner(_is_integer_but_0, _FLAT)
     ),
     # Halves go to the even neighbour.
-    "round": step(corner=Corner(lambda y, x: equal(call("abs", x - call("floor", x)), Fraction(1, 2)), _FLAT)),
+    "round": step(
+        corner=Corner(lambda y, x: equal(call("abs", x - call("floor", x)), Fraction(1, 2)), _FLAT),
+        spelling=spelled("round", numpy="rint", c="rint", javascript="roundEven", llvm="llvm.rint", sympy=""),
+    ),
     "frac": function(
         lambda y, x: 1,
         lowered=lambda x: x - call("trunc", x),
         corner=Corner(_is_integer_but_0, "1, as everywhere else"),
     ),
     "detach": Operation("elementwise", lowered=lambda x: x, formula=lambda x: x, exact=True, keeps_integers=True),
-    "lt": condition("<"),
-    "le": condition("<="),
-    "gt": condition(">"),
-    "ge": condition(">="),
-    "eq": condition("==", commutes=True),
-    "ne": condition("!=", commutes=True),
-    "and": condition("&", commutes=True),
-    "or": condition("|", commutes=True),
-    "not": condition("~", 1),
+    "lt": condition("<", "less"),
+    "le": condition("<=", "less_equal"),
+    "gt": condition(">", "greater"),
+    "ge": condition(">=", "greater_equal"),
+    "eq": condition("==", "equal", commutes=True),
+    "ne": condition("!=", "not_equal", commutes=True),
+    "and": condition("&", "logical_and", commutes=True),
+    "or": condition("|", "logical_or", commutes=True),
+    "not": condition("~", "logical_not", 1),
 }

@@ -15,10 +15,12 @@ from gradcli.graph.matrices import (
     small_det,
     small_inv,
     solution,
+    triangle,
+    written_cholesky,
     written_cross,
 )
 from gradcli.graph.node import Node
-from gradcli.graph.operation import Operation, Precedence
+from gradcli.graph.operation import Operation, Precedence, spelled
 
 
 def _matmul_pullback(g: Node, y: Node, a: Node, b: Node) -> list[Node]:
@@ -62,6 +64,18 @@ def _solve_pullback(g: Node, y: Node, a: Node, b: Node) -> list[Node]:
     return [sum_to(-matmul(grad, swap(y)), a.shape), sum_to(grad, b.shape)]
 
 
+def _cholesky_pullback(g: Node, y: Node, x: Node) -> list[Node]:
+    # I. Murray, "Differentiation of the Cholesky decomposition", 2016: only the lower triangle of x is read.
+    inner = solution(swap(y), _half(matmul(swap(y), g)))
+    whole = solution(swap(y), swap(inner))
+    return [_half(whole + swap(whole))]
+
+
+def _half(x: Node) -> Node:
+    """Return the lower triangles of matrices, with half of the diagonal."""
+    return (triangle("tril", x) + triangle("tril", x, -1)) / 2
+
+
 def _cofactors_pullback(g: Node, y: Node, x: Node) -> list[Node]:
     # As a second derivative, that of the cofactors is symmetric: what is passed on is their derivative along g.
     if (small := cofactors_along(x, g)) is not None:
@@ -85,6 +99,7 @@ ROWS: dict[str, Operation] = {
         pullback=lambda g, y, x: [from_diagonal(broadcast(g, (min(x.shape),)), x.shape)],
         definition=lambda x: reduce("sum", diagonal(x), (0,)),
         linear=(0,),
+        spelling=spelled(latex=r"\operatorname{tr}"),
     ),
     "einsum": Operation("contraction", ("subscripts",), _einsum_pullback),
     "cross": Operation(
@@ -93,13 +108,32 @@ ROWS: dict[str, Operation] = {
         lambda g, y, axis, a, b: [cross(b, g, axis), cross(g, a, axis)],
         definition=written_cross,
     ),
-    "det": Operation("matrix", pullback=lambda g, y, x: [_of_each(g) * cofactors(x)], formula=small_det),
+    "det": Operation(
+        "matrix",
+        pullback=lambda g, y, x: [_of_each(g) * cofactors(x)],
+        formula=small_det,
+        spelling=spelled(numpy="linalg.det", torch="linalg.det", onnx="Det", latex=r"\det"),
+    ),
     "cofactors": Operation(
         "matrix",
         pullback=_cofactors_pullback,
         lowered=small_cofactors,
         formula=lambda x: small_cofactors(x) or _of_each(det(x)) * swap(inv(x)),
     ),
-    "inv": Operation("matrix", pullback=_inv_pullback, formula=small_inv),
-    "solve": Operation("matrix", pullback=_solve_pullback, formula=by_inverse),
+    "inv": Operation(
+        "matrix",
+        pullback=_inv_pullback,
+        degree=-1,
+        formula=small_inv,
+        poles=True,
+        spelling=spelled(numpy="linalg.inv", torch="linalg.inv"),
+    ),
+    "cholesky": Operation("matrix", pullback=_cholesky_pullback, definition=written_cholesky),
+    "solve": Operation(
+        "matrix",
+        pullback=_solve_pullback,
+        formula=by_inverse,
+        poles=True,
+        spelling=spelled(numpy="linalg.solve", torch="linalg.solve"),
+    ),
 }

@@ -22,9 +22,21 @@ from gradcli.graph.construct import (
     sum_to,
     transpose,
 )
-from gradcli.graph.index_arrays import IndexArray, scatter_add, take
+from gradcli.graph.index_arrays import (
+    IndexArray,
+    dynamic_scatter,
+    dynamic_slice,
+    gather,
+    groups_of,
+    index_add,
+    known_integers,
+    scatter_add,
+    shape_at,
+    shifted,
+    take,
+)
 from gradcli.graph.matrices import triangle
-from gradcli.graph.node import Node, cast
+from gradcli.graph.node import Node, cast, const
 from gradcli.graph.operation import Operation
 from gradcli.graph.shapes import Shape
 
@@ -87,12 +99,63 @@ def _merged(nodes: Sequence[Node]) -> Node:
 def _scatter_add(
     axis: int, indices: IndexArray, size: int, x: Array, join: np.ufunc = np.add, out: Array | None = None
 ) -> Array:
-    result = _zeros((*x.shape[:axis], size, *x.shape[axis + len(indices.shape) :]), x.dtype, out)
-    order, starts, distinct = indices.groups
-    slices = x.reshape(*x.shape[:axis], order.size, *x.shape[axis + len(indices.shape) :]).take(order, axis=axis)
+    return _added(axis, indices.groups, len(indices.shape), size, x, join, out)
+
+
+def _added(
+    axis: int, groups: tuple[Array, Array, Array], rank: int, size: int, x: Array, join: np.ufunc, out: Array | None
+) -> Array:
+    """Return zeros to which slices are added, those of each group of equal indices; the indices have `rank` axes."""
+    result = _zeros((*x.shape[:axis], size, *x.shape[axis + rank :]), x.dtype, out)
+    order, starts, distinct = groups
+    slices = x.reshape(*x.shape[:axis], order.size, *x.shape[axis + rank :]).take(order, axis=axis)
     at: tuple[Any, ...] = (*(slice(None),) * axis, distinct)
     result[at] = join(result[at], join.reduceat(slices, starts, axis=axis, dtype=x.dtype))  # -0 becomes 0
     return result
+
+
+# Of indices that are arguments, the arrays have the axis of points too: a single one.  Positions are a tuple too.
+
+
+def _gather(axis: int, x: Array, indices: Array, out: Array | None = None) -> Array:
+    result: Array = x.take(indices[..., 0], axis=axis, out=out, mode="clip")
+    return result
+
+
+def _index_add(
+    axis: int, size: int, x: Array, indices: Array, join: np.ufunc = np.add, out: Array | None = None
+) -> Array:
+    return _added(axis, groups_of(indices[..., 0]), indices.ndim - 1, size, x, join, out)
+
+
+def _dynamic_slice(key: Index, x: Array, start: Any) -> Array:
+    result: Array = x[basic(shifted(key, _position(start)))]
+    return result
+
+
+def _position(start: Any) -> Sequence[int]:
+    result: Sequence[int] = start if isinstance(start, tuple) else start[:, 0].tolist()
+    return result
+
+
+def _dynamic_scatter(
+    shape: Shape, key: Index, part: Array, start: Any, join: np.ufunc = np.add, out: Array | None = None
+) -> Array:
+    return _scatter(shape, (shifted(key, _position(start)),), part, join=join, out=out)
+
+
+def _indexed(key: Index, x: Node, start: Array) -> Node:
+    return Node("index", (x,), shape_at(key, x.shape), (shifted(key, start.tolist()),))
+
+
+def _with_known(static: Callable[..., Node]) -> Callable[..., Node | None]:
+    """Return the definition of an operation whose last argument holds integers: where they are known, a static one."""
+
+    def definition(*settings_and_arguments: Any) -> Node | None:
+        known = known_integers(settings_and_arguments[-1])
+        return None if known is None else static(*settings_and_arguments[:-1], known)
+
+    return definition
 
 
 def _triangle(op: str, keep: Callable[..., Array]) -> Operation:
@@ -146,7 +209,7 @@ ROWS: dict[str, Operation] = {
         "view", ("key",), lambda g, y, key, x: [scatter(x.shape, [(key, g)])], move=lambda key, x: x[basic(key)]
     ),
     # From one type of numbers to another: every number stays where it is.
-    "cast": Operation("view", ("dtype",), lambda g, y, dtype, x: [cast(g, x.dtype)], move=lambda dtype, x: x),
+    "cast": Operation("view", ("dtype",), lambda g, y, dtype, x: [cast(g, x.dtype)], move=lambda dtype, x: x, odd=True),
     "diagonal": Operation("view", pullback=lambda g, y, x: [from_diagonal(g, x.shape)], move=_diagonal),
     "from_diagonal": Operation("move", ("shape",), lambda g, y, shape, x: [diagonal(g)], move=_from_diagonal),
     "scatter": Operation(
@@ -167,6 +230,39 @@ ROWS: dict[str, Operation] = {
         ("axis", "indices", "size"),
         lambda g, y, axis, indices, size, x: [take(g, axis, indices)],
         move=_scatter_add,
+    ),
+    # Indices and positions that vary from call to call are arguments; with constant ones these are the rows above.
+    "gather": Operation(
+        "move",
+        ("axis",),
+        lambda g, y, axis, x, at: [index_add(g, axis, at, x.shape[axis]), const(0, at.shape)],
+        definition=_with_known(lambda axis, x, at: take(x, axis, IndexArray.of(at))),
+        move=_gather,
+        linear=(0,),
+    ),
+    "index_add": Operation(
+        "scatter",
+        ("axis", "size"),
+        lambda g, y, axis, size, x, at: [gather(g, axis, at), const(0, at.shape)],
+        definition=_with_known(lambda axis, size, x, at: scatter_add(x, axis, IndexArray.of(at), size)),
+        move=_index_add,
+        linear=(0,),
+    ),
+    "dynamic_slice": Operation(
+        "view",
+        ("key",),
+        lambda g, y, key, x, start: [dynamic_scatter(g, key, start, x.shape), const(0, start.shape)],
+        definition=_with_known(_indexed),
+        move=_dynamic_slice,
+        linear=(0,),
+    ),
+    "dynamic_scatter": Operation(
+        "scatter",
+        ("shape", "key"),
+        lambda g, y, shape, key, part, start: [dynamic_slice(g, key, start), const(0, start.shape)],
+        definition=_with_known(lambda shape, key, part, start: scatter(shape, [(shifted(key, start.tolist()), part)])),
+        move=_dynamic_scatter,
+        linear=(0,),
     ),
     "segment_sum": Operation(
         "whole",

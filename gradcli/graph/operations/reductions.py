@@ -22,7 +22,7 @@ from gradcli.graph.construct import (
     where,
 )
 from gradcli.graph.node import Node, compare, const
-from gradcli.graph.operation import Corner, Operation
+from gradcli.graph.operation import Corner, Operation, defined, spelled
 from gradcli.graph.operations.products import others
 from gradcli.graph.shapes import Shape, size_of
 
@@ -97,6 +97,12 @@ def _cumprod_pullback(g: Node, y: Node, axis: int, x: Node) -> list[Node]:
     return [concatenate([first, sliced(y, axis, range(n - 1))], axis) * behind]
 
 
+def _running_extremum_pullback(g: Node, y: Node, axis: int, x: Node) -> list[Node]:
+    # PyTorch: to the last of equal elements, and to each NaN.
+    begins = equal(x, y) | compare("ne", x, x)
+    return [Node("sum_segments", (g, begins), g.shape, (axis,), g.dtype)]
+
+
 def _recurrence_pullback(g: Node, y: Node, axis: int, a: Node, b: Node) -> list[Node]:
     n = y.shape[axis]
     behind = _backwards(a, g, axis)
@@ -126,6 +132,24 @@ def _softmax_definition(axis: int, x: Node) -> Node:
 
 def _log_softmax_definition(axis: int, x: Node) -> Node:
     return x - broadcast_back(reduce("logsumexp", x, (axis,)), x.shape, (axis,))
+
+
+def _sum_segments(axis: int, x: Node, begins: Node) -> Node:
+    """Return the sum of each segment at its first element, and zeros at the others.
+
+    The sums of 1, 2, 4, … elements are put together (W. D. Hillis and G. L. Steele, "Data parallel algorithms", 1986):
+    nothing is multiplied by 0, so that an infinite element stays in its segment.
+    """
+    n, step = x.shape[axis], 1
+    ends = sliced(begins, axis, range(1, n))  # whether a segment ends on the way to the element so many steps ahead
+    while step < n:
+        near, far = range(n - step), range(n - step, n)
+        total = sliced(x, axis, near) + where(ends, 0, sliced(x, axis, range(step, n)))
+        x = concatenate([total, sliced(x, axis, far)], axis)
+        if (rest := n - 2 * step) > 0:
+            ends = sliced(ends, axis, range(rest)) | sliced(ends, axis, range(step, step + rest))
+        step *= 2
+    return where(begins, x, 0)
 
 
 # For engines: exp of what is at most 0 does not overflow
@@ -172,8 +196,25 @@ def extremum_corner(what: str) -> Corner:
     return Corner(at, lambda axes, ties: f"the first of {what}" if ties == "first" else shares)
 
 
+_LAST = "the last of equal elements so far"
+
+
+def _equals_the_one_before(y: Node, axis: int, x: Node) -> Node:
+    n = y.shape[axis]
+    tied = where(equal(sliced(x, axis, range(1, n)), sliced(y, axis, range(n - 1))), 1, 0)
+    first = const(0, tuple(1 if i == axis else size for i, size in enumerate(y.shape)))
+    return concatenate([first, tied], axis) > 0
+
+
 ROWS: dict[str, Operation] = {
-    "sum": Operation("reduction", ("axes",), lambda g, y, axes, x: [broadcast_back(g, x.shape, axes)], linear=(0,)),
+    "sum": Operation(
+        "reduction",
+        ("axes",),
+        lambda g, y, axes, x: [broadcast_back(g, x.shape, axes)],
+        linear=(0,),
+        joins="add",
+        spelling=spelled(numpy="sum", torch="sum", onnx="ReduceSum"),
+    ),
     "mean": Operation(
         "reduction",
         ("axes",),
@@ -182,17 +223,33 @@ ROWS: dict[str, Operation] = {
         linear=(0,),
     ),
     "prod": Operation(
-        "reduction", ("axes",), lambda g, y, axes, x: [broadcast_back(g, x.shape, axes) * product_of_others(x, axes)]
+        "reduction",
+        ("axes",),
+        lambda g, y, axes, x: [broadcast_back(g, x.shape, axes) * product_of_others(x, axes)],
+        joins="mul",
+        spelling=spelled(numpy="prod", onnx="ReduceProd"),
     ),
     # The sum of the g[i]·∂(product of all but i)/∂x[k] is the derivative of the product of all but k along g.
     "product_of_others": Operation(
         "whole", ("axes",), lambda g, y, axes, x: [others(axes, x, along=g)], formula=others
     ),
     "max": Operation(
-        "reduction", ("axes", "ties"), extremum_pullback, exact=True, corner=extremum_corner("the largest")
+        "reduction",
+        ("axes", "ties"),
+        extremum_pullback,
+        exact=True,
+        corner=extremum_corner("the largest"),
+        joins="maximum",
+        spelling=spelled(numpy="max", torch="amax", onnx="ReduceMax", latex=r"\max"),
     ),
     "min": Operation(
-        "reduction", ("axes", "ties"), extremum_pullback, exact=True, corner=extremum_corner("the smallest")
+        "reduction",
+        ("axes", "ties"),
+        extremum_pullback,
+        exact=True,
+        corner=extremum_corner("the smallest"),
+        joins="minimum",
+        spelling=spelled(numpy="min", torch="amin", onnx="ReduceMin", latex=r"\min"),
     ),
     "norm": Operation(
         "reduction",
@@ -201,7 +258,7 @@ ROWS: dict[str, Operation] = {
         definition=lambda axes, x: call("sqrt", reduce("sum", x**2, axes)),
         corner=Corner(_all_zero, "0, the smallest of all subgradients"),
     ),
-    "var": Operation("reduction", ("axes", "correction"), _var_pullback, definition=_var_definition),
+    "var": Operation("reduction", ("axes", "correction"), _var_pullback, definition=_var_definition, degree=2),
     "std": Operation(
         "reduction",
         ("axes", "correction"),
@@ -222,8 +279,31 @@ ROWS: dict[str, Operation] = {
     "log_softmax": Operation(
         "whole", ("axis",), _log_softmax_pullback, definition=_log_softmax_definition, lowered=_lowered_log_softmax
     ),
-    "cumsum": Operation("scan", ("axis",), _cumsum_pullback, linear=(0,)),
-    "cumprod": Operation("scan", ("axis",), _cumprod_pullback),
+    "cumsum": Operation(
+        "scan", ("axis",), _cumsum_pullback, linear=(0,), joins="add", spelling=spelled(numpy="cumsum", torch="cumsum")
+    ),
+    "cumprod": Operation(
+        "scan", ("axis",), _cumprod_pullback, joins="mul", spelling=spelled(numpy="cumprod", torch="cumprod")
+    ),
+    "cummax": Operation(
+        "scan",
+        ("axis",),
+        _running_extremum_pullback,
+        exact=True,
+        corner=Corner(_equals_the_one_before, _LAST),
+        joins="maximum",
+        spelling=spelled(numpy="maximum.accumulate", jax="jax.lax.cummax", torch="torch.cummax({}, dim={axis})[0]"),
+    ),
+    "cummin": Operation(
+        "scan",
+        ("axis",),
+        _running_extremum_pullback,
+        exact=True,
+        corner=Corner(_equals_the_one_before, _LAST),
+        joins="minimum",
+        spelling=spelled(numpy="minimum.accumulate", jax="jax.lax.cummin", torch="torch.cummin({}, dim={axis})[0]"),
+    ),
+    "sum_segments": defined(_sum_segments, "axis", linear=(0,)),
     "recurrence": Operation("scan", ("axis",), _recurrence_pullback),
     "argmax_mask": Operation("mask", ("axis",)),
     "argmin_mask": Operation("mask", ("axis",)),

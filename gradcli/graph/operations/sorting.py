@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from gradcli.graph.construct import along, concatenate, equal, ordered, sliced, where
 from gradcli.graph.node import Node, const
-from gradcli.graph.operation import Corner, Operation
+from gradcli.graph.operation import Corner, Operation, spelled
 from gradcli.graph.operations.reductions import extremum_corner, extremum_pullback
 
 
@@ -46,6 +46,6 @@ ROWS: dict[str, Operation] = {
         "reduction", ("axes", "ties"), extremum_pullback, exact=True, corner=extremum_corner("those in the middle")
     ),
     "argmedian_mask": Operation("mask", ("axis",)),
-    "argmax": Operation("index", ("axis",)),
-    "argmin": Operation("index", ("axis",)),
+    "argmax": Operation("index", ("axis",), spelling=spelled(numpy="argmax")),
+    "argmin": Operation("index", ("axis",), spelling=spelled(numpy="argmin")),
 }

@@ -11,7 +11,7 @@ from __future__ import annotations
 from gradcli.graph.construct import from_diagonal, matmul, reshape, sliced, swap
 from gradcli.graph.matrices import eigvalsh, eigvecsh, singular_vectors, svdvals
 from gradcli.graph.node import Node, const
-from gradcli.graph.operation import Operation
+from gradcli.graph.operation import Operation, spelled
 
 
 def _as_row(x: Node) -> Node:
@@ -74,9 +74,11 @@ def _first_rows(x: Node, count: int) -> Node:
 
 
 ROWS: dict[str, Operation] = {
-    "eigvalsh": Operation("matrix", pullback=_eigvalsh_pullback),
+    "eigvalsh": Operation("matrix", pullback=_eigvalsh_pullback, degree=1),
     "eigvecsh": Operation("matrix", pullback=_eigvecsh_pullback),
-    "svdvals": Operation("matrix", pullback=_svdvals_pullback),
+    "svdvals": Operation(
+        "matrix", pullback=_svdvals_pullback, degree=1, spelling=spelled(numpy="linalg.svdvals", torch="linalg.svdvals")
+    ),
     "svd_u": Operation("matrix", ("full_matrices",), _svd_u_pullback),
     "svd_vh": Operation("matrix", ("full_matrices",), _svd_vh_pullback),
 }

@@ -10,8 +10,12 @@ from gradcli.errors import InputError
 from gradcli.graph.array import Array
 from gradcli.graph.construct import argument, call, concatenate, corner, equal, matmul, reduce, softmax, where
 from gradcli.graph.construct import reshape as reshaped
+from gradcli.graph.graph import computed_from
 from gradcli.graph.index_arrays import IndexArray, take
 from gradcli.graph.node import Node, cast, compare, const
+from gradcli.graph.operations import OPERATIONS
+from gradcli.graph.rewrite import rewritten
+from gradcli.graph.shapes import size_of
 from gradcli.onnx.register import operator
 from gradcli.onnx.values import Value, gather, lift, reshape
 
@@ -58,7 +62,60 @@ def _imputer(x: Node, *, imputed_value_floats: Any = (), replaced_value_float: f
     missing = (
         compare("ne", x, x) if np.isnan(replaced_value_float) else equal(x, lift(np.asarray(replaced_value_float)))
     )
-    return where(missing, _row(imputed_value_floats, x), x)
+    return where(missing, _row(imputed_value_floats, x), _defined(x, missing) if missing.op == "ne" else x)
+
+
+_UNDEFINED = ("pow", "log", "log1p", "sqrt")  # of negative numbers
+_MAX_STEPS = 1000
+
+
+def _defined(x: Node, missing: Node) -> Node:
+    """Return x with 1 in place of what its logarithms and powers read where it is missing.
+
+    Both ways of writing it have the same values elsewhere, but the slope of `log` at -1 is nan, and 0 times nan is nan:
+    scikit-learn's power transformer computes both of its branches everywhere, and fills in what is nan.
+    """
+    steps, ahead = {x}, [x]
+    while ahead and len(steps) < _MAX_STEPS:
+        for a in ahead.pop().args:
+            is_new = a not in steps and a.args and a.shape == x.shape
+            if is_new and OPERATIONS[a.op].kind == "elementwise" and not _is_filled(a):
+                steps.add(a)
+                ahead.append(a)
+    known = {a: a for n in steps for a in n.args if a not in steps}
+
+    def guarded(n: Node) -> Node:
+        return n.with_args((corner(missing, 1, n.args[0]), *n.args[1:])) if n.op in _UNDEFINED else n
+
+    return rewritten(computed_from(known, [x]), guarded, known)[x]
+
+
+def _is_filled(n: Node) -> bool:
+    """Return whether a node is that of an `Imputer` of nan, or of what it guards."""
+    return n.op in ("where", "corner") and n.args[0].op == "ne" and n.args[0].args[0] is n.args[0].args[1]
+
+
+@operator(ML + "LabelEncoder")
+def _label_encoder(x: Node, **attributes: Any) -> Node:
+    """Return the value of each key, and the default for other numbers."""
+    keys, values, default = (_numbers(name, attributes) for name in ("keys", "values", "default"))
+    if len(keys) != len(values):
+        raise InputError(f"{len(keys)} keys and {len(values)} values")
+    found = cast(where(equal(reshaped(x, (x.size, 1)), _row(keys, x)), 1, 0), x.dtype)
+    otherwise = default[0] if len(default) else 0 if values.dtype.kind == "f" else -1
+    return reshaped(matmul(found, _row(values - otherwise, x)) + _row(otherwise, x), x.shape)
+
+
+def _numbers(name: str, attributes: dict[str, Any]) -> Array:
+    """Return an attribute of numbers, which has one name for each type."""
+    if any(key in attributes for key in (f"{name}_strings", f"{name}_string")) and name != "default":
+        raise InputError("it computes with text", hint="cut the model at its result, and differentiate what follows")
+    given = (
+        attributes[key]
+        for ending in ("tensor", "int64s", "floats", "int64", "float")
+        if (key := f"{name}_{ending}") in attributes
+    )
+    return np.asarray(next(given, ())).reshape(-1)
 
 
 @operator(ML + "Binarizer")
@@ -73,9 +130,10 @@ def _feature_vectorizer(*x: Node, inputdimensions: Any = None) -> Node:
 
 
 @operator(ML + "ArrayFeatureExtractor")
-def _array_feature_extractor(x: Value, indices: Array) -> Value:
+def _array_feature_extractor(x: Value, indices: Value) -> Value:
     x = reshape(x, (1, *x.shape)) if len(x.shape) == 1 else x
-    return gather(x, -1, indices.reshape(-1).astype(np.int64))
+    flat = reshape(indices, (size_of(indices.shape),))
+    return gather(x, -1, flat if isinstance(flat, Node) else flat.astype(np.int64))
 
 
 @operator(ML + "ZipMap")
@@ -102,7 +160,9 @@ def _linear_classifier(
 ) -> tuple[Node, Node]:  # fmt: skip
     classes = len(classlabels_ints or classlabels_strings or ())
     x = reshaped(x, (1, x.size)) if len(x.shape) == 1 else x
-    weights = np.reshape(np.asarray(coefficients, np.float64), (-1, x.shape[-1]))
+    # ONNX Runtime leaves out what is too much, which a model that it ships has.
+    each = x.shape[-1] * (len(intercepts) if intercepts else len(coefficients) // x.shape[-1])
+    weights = np.reshape(np.asarray(coefficients[:each], np.float64), (-1, x.shape[-1]))
     scores = matmul(x, lift(weights.T, x.dtype))
     scores = scores if intercepts is None else scores + _row(intercepts, x)
     if weights.shape[0] == 1 and classes == 2:

@@ -11,27 +11,22 @@ import numpy as np
 
 from gradcli.errors import InputError
 from gradcli.graph.array import Array
-from gradcli.graph.construct import call, equal, where
+from gradcli.graph.construct import call, equal, index, softmax, where
 from gradcli.graph.node import Node, compare, const
+from gradcli.graph.shapes import broadcast_shapes
 from gradcli.onnx.register import add, operator
-from gradcli.onnx.values import Value, lift, number
+from gradcli.onnx.values import Value, channels, lift, number, reshape
 
-_UNARY: dict[str, Any] = {  # operator: function, and NumPy's where integers may be its argument
-    "Abs": ("abs", np.abs), "Neg": ("neg", np.negative), "Sign": ("sign", np.sign), "Not": ("not", np.logical_not),
-    "Ceil": ("ceil", None), "Floor": ("floor", None), "Round": ("round", None),
-    "Exp": ("exp", None), "Log": ("log", None), "Sqrt": ("sqrt", np.sqrt), "Erf": ("erf", None),
-    "Sin": ("sin", None), "Cos": ("cos", None), "Tan": ("tan", None),
-    "Asin": ("asin", None), "Acos": ("acos", None), "Atan": ("atan", None),
-    "Sinh": ("sinh", None), "Cosh": ("cosh", None), "Tanh": ("tanh", None),
-    "Asinh": ("asinh", None), "Acosh": ("acosh", None), "Atanh": ("atanh", None),
-    "Relu": ("relu", None), "Sigmoid": ("sigmoid", None), "Softplus": ("softplus", None),
-    "Softsign": ("softsign", None), "Mish": ("mish", None),
+_UNARY = {
+    "Abs": "abs", "Neg": "neg", "Sign": "sign", "Not": "not", "Ceil": "ceil", "Floor": "floor", "Round": "round",
+    "Exp": "exp", "Log": "log", "Sqrt": "sqrt", "Erf": "erf", "Sin": "sin", "Cos": "cos", "Tan": "tan",
+    "Asin": "asin", "Acos": "acos", "Atan": "atan", "Sinh": "sinh", "Cosh": "cosh", "Tanh": "tanh",
+    "Asinh": "asinh", "Acosh": "acosh", "Atanh": "atanh", "Relu": "relu", "Sigmoid": "sigmoid",
+    "Softplus": "softplus", "Softsign": "softsign", "Mish": "mish",
 }  # fmt: skip
-_BINARY: dict[str, Any] = {
-    "Add": ("add", np.add), "Sub": ("sub", np.subtract), "Mul": ("mul", np.multiply), "Pow": ("pow", np.power),
-    "Less": ("lt", np.less), "Greater": ("gt", np.greater), "LessOrEqual": ("le", np.less_equal),
-    "GreaterOrEqual": ("ge", np.greater_equal), "Equal": ("eq", np.equal), "And": ("and", np.logical_and),
-    "Or": ("or", np.logical_or), "PRelu": ("leaky_relu", None),
+_BINARY = {
+    "Add": "add", "Sub": "sub", "Mul": "mul", "Pow": "pow", "Less": "lt", "Greater": "gt", "LessOrEqual": "le",
+    "GreaterOrEqual": "ge", "Equal": "eq", "And": "and", "Or": "or", "PRelu": "leaky_relu",
 }  # fmt: skip
 _CONDITIONS = {"lt", "gt", "le", "ge", "eq", "and", "or", "not"}
 
@@ -40,24 +35,49 @@ def _call(op: str, *x: Node) -> Node:
     return compare(op, *x) if op in _CONDITIONS else call(op, *x)
 
 
-for _name, (_op, _fold) in _UNARY.items():
-    _one = partial(_call, _op)
+def _unary(op: str) -> Callable[..., Node]:
+    def build(x: Node) -> Node:
+        return _call(op, x)
 
-    def _unary(x: Node, *, _build: Callable[..., Node] = _one) -> Node:
-        return _build(x)
-
-    add(_unary, _name, fold=_fold)
-
-for _name, (_op, _fold) in _BINARY.items():
-    _two = partial(_call, _op)
-
-    def _binary(a: Node, b: Node, *, axis: int = -1, broadcast: int = 0, _build: Callable[..., Node] = _two) -> Node:
-        return _build(a, b)
-
-    add(_binary, _name, fold=_fold)
+    return build
 
 
-def _divided(a: Array, b: Array, **_: Any) -> Array:
+def _binary(op: str) -> Callable[..., Node]:
+    def build(a: Node, b: Node) -> Node:
+        return _call(op, a, b)
+
+    return build
+
+
+def _aligned(build: Callable[..., Value]) -> Callable[..., Value]:
+    """Return an operator of two arrays as in opsets before 7, where the axes of the second are those from `axis` on."""
+
+    def built(a: Value, b: Value, *, axis: int = -1, broadcast: int = 0) -> Value:
+        rest = len(a.shape) - axis - len(b.shape)
+        return build(lift(a), lift(reshape(b, (*b.shape, *(1,) * rest)) if broadcast and axis >= 0 and rest > 0 else b))
+
+    return built
+
+
+for _name, _op in _UNARY.items():
+    add(_unary(_op), _name)
+for _name, _op in _BINARY.items():
+    add(_binary(_op), _name, since=7)
+    add(_aligned(_binary(_op)), _name)
+
+
+@operator("PRelu")
+def _prelu_old(x: Node, slope: Node) -> Node:
+    return call("leaky_relu", x, channels(slope, x) if slope.size > 1 else slope)
+
+
+@operator("Div", since=7)
+def _div(a: Value, b: Value) -> Value:
+    return call("div", lift(a), lift(b)) if isinstance(a, Node) or isinstance(b, Node) else _divided(a, b)
+
+
+def _divided(a: Array, b: Array) -> Array:
+    """Return a quotient; of integers it is rounded towards 0."""
     if a.dtype.kind not in "iu":
         return np.asarray(a / b)
     if not np.all(b):
@@ -65,12 +85,10 @@ def _divided(a: Array, b: Array, **_: Any) -> Array:
     return np.asarray(np.where((a % b != 0) & ((a < 0) != (b < 0)), a // b + 1, a // b), a.dtype)
 
 
-@operator("Div", fold=_divided)
-def _div(a: Node, b: Node) -> Node:
-    return call("div", a, b)
+add(_aligned(_div), "Div")
 
 
-@operator("Mod", fold=lambda a, b, fmod=0: np.fmod(a, b) if fmod else np.mod(a, b))
+@operator("Mod")
 def _mod(a: Node, b: Node, *, fmod: int = 0) -> Node:
     return call("fmod" if fmod else "mod", a, b)
 
@@ -80,19 +98,28 @@ def _reciprocal(x: Node) -> Node:
     return 1 / x
 
 
-@operator("Xor", fold=np.logical_xor)
+@operator("Xor", since=7)
 def _xor(a: Node, b: Node) -> Node:
     return compare("and", compare("or", a, b), compare("not", compare("and", a, b)))
 
 
-@operator("Identity", fold=lambda x: x)
+add(_aligned(_xor), "Xor")
+
+
+@operator("Identity")
 def _identity(x: Value) -> Value:
     return x
 
 
 @operator("Dropout")
+def _dropout_old(x: Value, *, is_test: int = 0, ratio: float = 0.5) -> tuple[Value, Array]:
+    y: tuple[Value, Array] = _dropout(x, training=np.array(not is_test))
+    return y
+
+
+@operator("Dropout", since=7)
 def _dropout(x: Value, ratio: Array | None = None, training: Array | None = None, **_: Any) -> tuple[Value, Array]:
-    if training is not None and bool(training):
+    if training is not None and bool(training) and (ratio is None or bool(ratio)):
         raise InputError("`Dropout` in training mode is random", hint="export the model for inference")
     return x, np.ones(x.shape, bool)
 
@@ -100,26 +127,44 @@ def _dropout(x: Value, ratio: Array | None = None, training: Array | None = None
 # Several arguments
 
 
-def _several(op: str, *x: Value) -> Value:
-    return reduce(lambda a, b: call(op, lift(a), lift(b)), x[1:], x[0])
+def _several(op: str, *x: Node) -> Node:
+    return reduce(partial(call, op), x)
 
 
-add(partial(_several, "maximum"), "Max", fold=lambda *x: reduce(np.maximum, x))
-add(partial(_several, "minimum"), "Min", fold=lambda *x: reduce(np.minimum, x))
-add(partial(_several, "add"), "Sum", fold=lambda *x: reduce(np.add, x))
+add(partial(_several, "maximum"), "Max")
+add(partial(_several, "minimum"), "Min")
+add(partial(_several, "add"), "Sum")
 
 
 @operator("Mean")
 def _mean(*x: Node) -> Node:
-    return lift(_several("add", *x)) / len(x)
+    return _several("add", *x) / len(x)
 
 
-@operator("Where", fold=np.where)
+@operator("Where")
 def _where(condition: Node, a: Node, b: Node) -> Node:
-    return where(condition, a, b)
+    return where(condition, _softmax_without(compare("not", condition), a), _softmax_without(condition, b))
 
 
-@operator("Clip", since=11, fold=lambda x, low=None, high=None: np.clip(x, low, high))
+def _softmax_without(condition: Node, y: Node) -> Node:
+    """Return a softmax whose rows where a condition holds are those of zeros, since they are replaced.
+
+    Attention replaces rows in which everything is masked, whose softmax is nan.  A gradient does not go through them,
+    as in PyTorch's `scaled_dot_product_attention`; 0 times nan would be nan.
+    """
+    if y.op != "softmax":
+        return y
+    (x,), (axis,) = y.args, y.settings
+    if condition.op == "ne" and condition.args == (y, y):  # one nan is a row of them
+        first = tuple(range(1) if i == axis else range(n) for i, n in enumerate(y.shape))
+        condition = compare("ne", *2 * (index(y, first),))
+    behind = len(y.shape) - axis
+    along = condition.shape[-behind] if len(condition.shape) >= behind else 1
+    fits = along == 1 and broadcast_shapes([condition.shape, y.shape]) == y.shape
+    return softmax("softmax", where(condition, 0, x), axis) if fits else y
+
+
+@operator("Clip", since=11)
 def _clip(x: Node, low: Node | None = None, high: Node | None = None) -> Node:
     return _between(x, low, high)
 
@@ -137,12 +182,12 @@ def _clip_old(x: Node, *, min: float = -math.inf, max: float = math.inf) -> Node
     return _between(x, number(min) if min > -3e38 else None, number(max) if max < 3e38 else None)
 
 
-@operator("IsNaN", fold=np.isnan)
+@operator("IsNaN")
 def _isnan(x: Node) -> Node:
     return compare("ne", x, x)
 
 
-@operator("IsInf", fold=lambda x, **_: np.isinf(x))
+@operator("IsInf")
 def _isinf(x: Node, *, detect_negative: int = 1, detect_positive: int = 1) -> Node:
     above, below = equal(x, const(math.inf)), equal(x, const(-math.inf))
     if detect_negative and detect_positive:
@@ -223,5 +268,5 @@ def _bitwise(op: Any) -> Any:
     return build
 
 
-for _name, _op in {"And": np.bitwise_and, "Or": np.bitwise_or, "Xor": np.bitwise_xor, "Not": np.bitwise_not}.items():
-    add(_bitwise(_op), f"Bitwise{_name}")
+for _name in ("And", "Or", "Xor", "Not"):
+    add(_bitwise(getattr(np, f"bitwise_{_name.lower()}")), f"Bitwise{_name}")

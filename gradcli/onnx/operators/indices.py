@@ -1,4 +1,4 @@
-"""Operators that take elements at indices, or put them there; the indices must be known."""
+"""Operators that take elements at indices, or put them there; along one axis, the indices may be computed."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from gradcli.graph.index_arrays import IndexArray, take
 from gradcli.graph.node import Node
 from gradcli.graph.shapes import check_size, size_of
 from gradcli.onnx.register import operator
-from gradcli.onnx.values import Value, axis_of, concatenate, gather, lift, reshape
+from gradcli.onnx.values import DEPENDS, KNOWN, Value, axis_of, concatenate, gather, lift, reshape
 
 
 @operator("Gather")
-def _gather(x: Value, indices: Array, *, axis: int = 0) -> Value:
+def _gather(x: Value, indices: Value, *, axis: int = 0) -> Value:
     return gather(x, axis, indices)
 
 
@@ -45,8 +45,34 @@ def _along(indices: Array, axis: int, shape: tuple[int, ...]) -> Array:
 
 
 @operator("GatherElements")
-def _gather_elements(x: Value, indices: Array, *, axis: int = 0) -> Value:
-    return _elements(x, _along(indices, axis_of(axis, len(x.shape)), x.shape))
+def _gather_elements(x: Value, indices: Value, *, axis: int = 0) -> Value:
+    axis = axis_of(axis, len(x.shape))
+    if isinstance(indices, Node):
+        chosen, order = _chosen(indices, x.shape, axis)
+        lead = [range(n) for n in indices.shape]
+        lead[axis] = range(x.shape[axis])
+        rows = construct.transpose(construct.index(lift(x), tuple(lead)), order)
+        rows = construct.reshape(rows, (*rows.shape[:-1], 1, rows.shape[-1]))
+        found = construct.reduce("sum", construct.where(chosen, rows, 0), (len(chosen.shape) - 1,))
+        return construct.transpose(found, tuple(np.argsort(order).tolist()))
+    return _elements(x, _along(indices, axis, x.shape))
+
+
+def _chosen(indices: Node, shape: tuple[int, ...], axis: int) -> tuple[Node, tuple[int, ...]]:
+    """Return which element of the axis each index means, along a last axis, and the order that moves the axis there.
+
+    The indices are computed, so all elements of the axis are compared with them.
+    """
+    if len(indices.shape) != len(shape) or any(
+        m > n for i, (m, n) in enumerate(zip(indices.shape, shape, strict=True)) if i != axis
+    ):
+        raise InputError(f"indices of shape {indices.shape} do not fit an array of shape {shape}")
+    n = shape[axis]
+    order = (*(i for i in range(len(shape)) if i != axis), axis)
+    moved = construct.transpose(indices, order)
+    check_size((*moved.shape, n))
+    each = construct.reshape(moved, (*moved.shape, 1))
+    return construct.equal(construct.where(each < 0, each + n, each), lift(np.arange(n))), order
 
 
 def _of_rows(indices: Array, shape: tuple[int, ...], batch: int = 0) -> Array:
@@ -79,6 +105,8 @@ _JOINS: dict[str, Any] = {
 
 def _scattered(x: Value, flat_indices: Array, updates: Value, reduction: str) -> Value:
     """Return an array in which updates are put at indices of the flattened array, or joined with what is there."""
+    if updates.shape != flat_indices.shape:
+        raise InputError(f"updates of shape {updates.shape} do not fit indices of {flat_indices.shape} elements")
     if not isinstance(x, Node) and not isinstance(updates, Node) and reduction == "none":
         result = x.copy().reshape(-1)
         result[flat_indices.reshape(-1)] = updates.reshape(-1)
@@ -110,8 +138,28 @@ def _scatter_nd(x: Value, indices: Array, updates: Value, *, reduction: str = "n
 
 
 @operator("ScatterElements", "Scatter")
-def _scatter_elements(x: Value, indices: Array, updates: Value, *, axis: int = 0, reduction: str = "none") -> Value:
-    return _scattered(x, _along(indices, axis_of(axis, len(x.shape)), x.shape), updates, reduction)
+def _scatter_elements(x: Value, indices: Value, updates: Value, *, axis: int = 0, reduction: str = "none") -> Value:
+    axis = axis_of(axis, len(x.shape))
+    if isinstance(indices, Node):
+        return _scattered_along(lift(x), indices, lift(updates), axis, reduction)
+    return _scattered(x, _along(indices, axis, x.shape), updates, reduction)
+
+
+def _scattered_along(x: Node, indices: Node, updates: Node, axis: int, reduction: str) -> Node:
+    """Return an array in which updates are put at computed indices, which differ, or are added there."""
+    chosen, order = _chosen(indices, x.shape, axis)
+    whole = all(i == axis or m == n for i, (m, n) in enumerate(zip(indices.shape, x.shape, strict=True)))
+    if not whole or updates.shape != indices.shape or reduction not in ("none", "add"):
+        raise InputError(DEPENDS.format("indices"), hint=KNOWN)
+    new = construct.transpose(updates, order)
+    axes = (len(order) - 1,)  # of the updates
+    put = construct.reduce("sum", construct.where(chosen, construct.reshape(new, (*new.shape, 1)), 0), axes)
+    old = construct.transpose(x, order)
+    if reduction == "none":
+        result = construct.where(construct.reduce("sum", construct.where(chosen, 1, 0), axes) > 0, put, old)
+    else:
+        result = old + put
+    return construct.transpose(result, tuple(np.argsort(order).tolist()))
 
 
 @operator("TensorScatter")

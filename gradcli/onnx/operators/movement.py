@@ -82,6 +82,8 @@ def _unsqueeze(x: Value, axes: Array) -> Value:
 def _unsqueezed(x: Value, axes: tuple[int, ...]) -> Value:
     rank = len(x.shape) + len(axes)
     new = {axis_of(a, rank) for a in axes}
+    if len(new) < len(axes):
+        raise InputError(f"an axis is added twice: {axes}")
     sizes = iter(x.shape)
     return reshape(x, [1 if i in new else next(sizes) for i in range(rank)])
 
@@ -100,7 +102,9 @@ def _split_old(x: Value, *, axis: int = 0, split: Any = None, outputs: int = 1) 
 def _split(
     x: Value, split: Array | None = None, *, axis: int = 0, num_outputs: int = 0, outputs: int = 1
 ) -> tuple[Value, ...]:
-    return _parts(x, axis, integers(split), num_outputs or outputs)
+    if num_outputs not in (0, outputs):
+        raise InputError(f"an axis is not split into {num_outputs} parts, of which {outputs} have names")
+    return _parts(x, axis, integers(split), outputs)
 
 
 def _parts(x: Value, axis: int, sizes: tuple[int, ...], count: int) -> tuple[Value, ...]:
@@ -145,15 +149,16 @@ def _expand(x: Value, shape: Array) -> Value:
         raise InputError(f"shape {x.shape} does not expand to {sizes}") from None
 
 
-@operator("Tile")
+@operator("Tile", since=6)
 def _tile(x: Value, repeats: Array) -> Value:
     times = integers(repeats)
     if len(times) != len(x.shape) or any(n < 0 for n in times):
         raise InputError(f"`Tile` takes a number for each axis of shape {x.shape}, not {times}")
-    check_size(tuple(n * k for n, k in zip(x.shape, times, strict=True)))
-    for axis, (n, k) in enumerate(zip(x.shape, times, strict=True)):
-        x = x if k == 1 else gather(x, axis, np.tile(np.arange(n), k))
-    return x
+    whole = check_size(tuple(n * k for n, k in zip(x.shape, times, strict=True)))
+    if whole == x.shape:
+        return x
+    apart = reshape(x, [size for n in x.shape for size in (1, n)])
+    return reshape(broadcast(apart, tuple(size for pair in zip(times, x.shape, strict=True) for size in pair)), whole)
 
 
 # Padding
@@ -217,7 +222,7 @@ def _with_constant(x: Value, axis: int, before: int, behind: int, value: Value |
 def _depth_to_space(x: Value, *, blocksize: int, mode: str = "DCR") -> Value:
     n, c, h, w = x.shape
     b = blocksize
-    if c % (b * b):
+    if b < 1 or c % (b * b):
         raise InputError(f"{c} channels cannot be split into blocks of {b}×{b}")
     if mode == "DCR":
         x = transpose(reshape(x, (n, b, b, c // b**2, h, w)), (0, 3, 4, 1, 5, 2))
@@ -230,12 +235,14 @@ def _depth_to_space(x: Value, *, blocksize: int, mode: str = "DCR") -> Value:
 def _space_to_depth(x: Value, *, blocksize: int, mode: str = "DCR") -> Value:
     n, c, h, w = x.shape
     b = blocksize
+    if b < 1 or h % b or w % b:
+        raise InputError(f"{h}×{w} pixels cannot be split into blocks of {b}×{b}")
     order = (0, 3, 5, 1, 2, 4) if mode == "DCR" else (0, 1, 3, 5, 2, 4)
     x = transpose(reshape(x, (n, c, h // b, b, w // b, b)), order)
     return reshape(x, (n, c * b * b, h // b, w // b))
 
 
-@operator("Trilu", fold=lambda x, k=0, upper=1: (np.triu if upper else np.tril)(x, int(k)))
+@operator("Trilu")
 def _trilu(x: Node, k: Array | None = None, *, upper: int = 1) -> Node:
     n, m = x.shape[-2:]
     diagonal = 0 if k is None else min(max(int(k), -n), m)
@@ -247,6 +254,8 @@ def _reverse_sequence(x: Value, lengths: Array, *, batch_axis: int = 1, time_axi
     rest = [i for i in range(len(x.shape)) if i not in (batch_axis, time_axis)]
     order = (batch_axis, time_axis, *rest)
     moved = transpose(x, order)
+    if lengths.shape != moved.shape[:1]:
+        raise InputError(f"lengths of shape {lengths.shape} do not fit {moved.shape[0]} sequences")
     rows = []
     for k, length in enumerate(integers(lengths)):
         indices = np.r_[np.arange(length)[::-1], np.arange(length, moved.shape[1])]
@@ -284,12 +293,13 @@ def _col_to_im(
 
     image, block = integers(image_shape), integers(block_shape)
     rank = len(image)
-    ends = tuple(pads or (0,) * 2 * rank)
-    apart, steps = tuple(dilations or (1,) * rank), tuple(strides or (1,) * rank)
+    pads = tuple(pads or (0,) * 2 * rank)
+    dilations, strides = tuple(dilations or (1,) * rank), tuple(strides or (1,) * rank)
     windows = [
-        Window(k, s, a, d, more=b - a) for k, s, d, a, b in zip(block, steps, apart, ends, ends[rank:], strict=False)
+        Window(k, s, a, d, more=b - a)
+        for k, s, d, a, b in zip(block, strides, dilations, pads, pads[rank:], strict=False)
     ]
-    whole = tuple(n + a + b for n, a, b in zip(image, ends, ends[rank:], strict=False))
+    whole = check_size(tuple(n + a + b for n, a, b in zip(image, pads, pads[rank:], strict=False)))
     positions = [w.positions(n) + w.padding for w, n in zip(windows, image, strict=True)]
     shaped = []
     for i, p in enumerate(positions):
@@ -300,7 +310,7 @@ def _col_to_im(
     n, channels = x.shape[0], x.shape[1] // size_of(block)
     values = construct.reshape(x, (n, channels, *flat.shape))
     placed = construct.reshape(scatter_add(values, 2, IndexArray.of(flat), size_of(whole)), (n, channels, *whole))
-    key = (range(n), range(channels), *(range(a, a + size) for a, size in zip(ends, image, strict=False)))
+    key = (range(n), range(channels), *(range(a, a + size) for a, size in zip(pads, image, strict=False)))
     return construct.index(placed, key)
 
 

@@ -5,15 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from gradcli.errors import InputError
+from gradcli.graph.calls import call_with
 from gradcli.graph.construct import call, corner, equal, reduce, reshape, swap
 from gradcli.graph.node import Node
 from gradcli.graph.windows import Window, average
 from gradcli.onnx.register import operator
-from gradcli.onnx.values import axis_of, number
-
-
-def _channels(v: Node, x: Node) -> Node:
-    return reshape(v, (v.size, *(1,) * (len(x.shape) - 2)))
+from gradcli.onnx.values import axis_of, channels, number
 
 
 def _kept(op: str, x: Node, axes: tuple[int, ...], *settings: int) -> Node:
@@ -26,6 +23,16 @@ def _standard(x: Node, axes: tuple[int, ...], epsilon: float) -> Node:
 
 
 @operator("BatchNormalization")
+def _batch_old(
+    x: Node, scale: Node, bias: Node, mean: Node, var: Node, *, is_test: int = 0, epsilon: float = 1e-5,
+    momentum: float = 0.9, spatial: int = 1,
+) -> tuple[Node, ...]:  # fmt: skip
+    training = int(not is_test)
+    y: tuple[Node, ...] = _batch(x, scale, bias, mean, var, epsilon=epsilon, momentum=momentum, training_mode=training)
+    return y
+
+
+@operator("BatchNormalization", since=7)
 def _batch(
     x: Node,
     scale: Node,
@@ -38,7 +45,11 @@ def _batch(
     training_mode: int = 0,
     spatial: int = 1,
 ) -> tuple[Node, ...]:
-    scale, bias, mean, var = (_channels(v, x) for v in (scale, bias, mean, var))
+    given = (mean, var, scale, bias)
+    if not training_mode and len(x.shape) > 1 and all(v.shape == x.shape[1:2] for v in given):
+        names = ("running_mean", "running_var", "weight", "bias")
+        return (call_with("batch_norm", (False,), (x,), **dict(zip(names, given, strict=True)), eps=number(epsilon)),)
+    scale, bias, mean, var = (channels(v, x) for v in (scale, bias, mean, var))
     if not training_mode:
         return ((x - mean) / call("sqrt", var + number(epsilon)) * scale + bias,)
     axes = (0, *range(2, len(x.shape)))
@@ -50,7 +61,9 @@ def _batch(
 
 @operator("InstanceNormalization")
 def _instance(x: Node, scale: Node, bias: Node, *, epsilon: float = 1e-5) -> Node:
-    return _standard(x, tuple(range(2, len(x.shape))), epsilon) * _channels(scale, x) + _channels(bias, x)
+    if len(x.shape) > 2 and scale.shape == bias.shape == x.shape[1:2]:
+        return call_with("instance_norm", (True,), (x,), weight=scale, bias=bias, eps=number(epsilon))
+    return _standard(x, tuple(range(2, len(x.shape))), epsilon) * channels(scale, x) + channels(bias, x)
 
 
 @operator("LayerNormalization")
@@ -64,9 +77,14 @@ def _layer(
     stash_type: int = 1,
 ) -> tuple[Node, ...]:
     axes = tuple(range(axis_of(axis, len(x.shape)), len(x.shape)))
-    y = _standard(x, axes, epsilon) * scale
+    shape = tuple(x.shape[i] for i in axes)
+    if scale.shape == shape and (bias is None or bias.shape == shape):
+        y = call_with("layer_norm", (shape,), (x,), weight=scale, bias=bias, eps=number(epsilon))
+    else:
+        y = _standard(x, axes, epsilon) * scale
+        y = y if bias is None else y + bias
     inverse = 1 / call("sqrt", _kept("var", x, axes, 0) + number(epsilon))
-    return y if bias is None else y + bias, _kept("mean", x, axes), inverse
+    return y, _kept("mean", x, axes), inverse
 
 
 @operator("RMSNormalization")
@@ -77,13 +95,15 @@ def _rms(x: Node, scale: Node, *, axis: int = -1, epsilon: float = 1e-5, stash_t
 
 @operator("GroupNormalization", since=18)
 def _group(x: Node, scale: Node, bias: Node, *, num_groups: int, epsilon: float = 1e-5, stash_type: int = 1) -> Node:
-    channels = x.shape[1]
-    if num_groups < 1 or channels % num_groups:
-        raise InputError(f"{channels} channels do not form {num_groups} groups")
+    count = x.shape[1]
+    if num_groups < 1 or count % num_groups:
+        raise InputError(f"{count} channels do not form {num_groups} groups")
+    if scale.shape == bias.shape == (count,):
+        return call_with("group_norm", (num_groups,), (x,), weight=scale, bias=bias, eps=number(epsilon))
     groups = reshape(x, (x.shape[0], num_groups, -1))
     y = _standard(groups, (2,), epsilon)
-    if scale.size == channels:
-        return reshape(y, x.shape) * _channels(scale, x) + _channels(bias, x)
+    if scale.size == count:
+        return reshape(y, x.shape) * channels(scale, x) + channels(bias, x)
     return reshape(y * reshape(scale, (-1, 1)) + reshape(bias, (-1, 1)), x.shape)
 
 
@@ -102,6 +122,8 @@ def _lp(x: Node, *, axis: int = -1, p: int = 2) -> Node:
 
 @operator("LRN")
 def _lrn(x: Node, *, size: int, alpha: float = 1e-4, beta: float = 0.75, bias: float = 1.0) -> Node:
+    if size < 1:
+        raise InputError(f"there is no window of {size} channels")
     # The window is one along the channels, which come last.
     flat = reshape(x**2, (*x.shape[:2], -1))
     before = (size - 1) // 2

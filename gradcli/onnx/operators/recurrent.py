@@ -87,11 +87,11 @@ def _lstm_step(input_forget: int, peepholes: Sequence[Node]) -> Step:
     def step(layer: _Layer, x: Node, state: list[Node]) -> list[Node]:
         h, c = state
         i, o, f, g = layer.gates(x, h)
-        at = peepholes or [const(0)] * 3
-        i = layer.activate(0, i + at[0] * c if peepholes else i)
-        f = 1 - i if input_forget else layer.activate(0, f + at[2] * c if peepholes else f)
+        input_weights, output_weights, forget_weights = peepholes or [const(0)] * 3
+        i = layer.activate(0, i + input_weights * c if peepholes else i)
+        f = 1 - i if input_forget else layer.activate(0, f + forget_weights * c if peepholes else f)
         c = f * c + i * layer.activate(1, g)
-        o = layer.activate(0, o + at[1] * c if peepholes else o)
+        o = layer.activate(0, o + output_weights * c if peepholes else o)
         return [o * layer.activations[2](c), c]
 
     return step
@@ -128,6 +128,12 @@ def _run(
     assert r is not None
     count, batch, _ = x.shape
     hidden, directions = r.shape[-1], w.shape[0]
+    if r.shape != (directions, gates * hidden, hidden):
+        raise InputError(f"the weights of the state have shape {r.shape}, and not (directions, {gates}·hidden, hidden)")
+    if b is not None and b.shape != (directions, 2 * gates * hidden):
+        raise InputError(f"the bias has shape {b.shape}, and not {(directions, 2 * gates * hidden)}")
+    if other := next((s for s in initial if s is not None and s.shape != (directions, batch, hidden)), None):
+        raise InputError(f"an initial state has shape {other.shape}, and not {(directions, batch, hidden)}")
     if count > MAX_STEPS:
         raise InputError(f"a sequence of {count:,} steps is too long", hint=f"at most {MAX_STEPS:,}")
     activations = _activations([*names] * directions, attributes, directions)
@@ -183,8 +189,8 @@ def _gru(
     x: Node, w: Node, r: Node, b: Node | None = None, lengths: Array | None = None, h: Node | None = None,
     *, hidden_size: int = 0, linear_before_reset: int = 0, **attributes: Any,
 ) -> tuple[Node, ...]:  # fmt: skip
-    step = _gru_step(linear_before_reset)
-    return _run(x, (w, r, b), lengths, [h], 3, lambda k: step, ["Sigmoid", "Tanh"], attributes)
+    gates, step = 3, _gru_step(linear_before_reset)
+    return _run(x, (w, r, b), lengths, [h], gates, lambda k: step, ["Sigmoid", "Tanh"], attributes)
 
 
 @operator("LSTM")
@@ -194,6 +200,8 @@ def _lstm(
 ) -> tuple[Node, ...]:  # fmt: skip
     def steps(k: int) -> Step:
         n = r.shape[-1]
+        if p is not None and p.shape != (w.shape[0], 3 * n):
+            raise InputError(f"the peepholes have shape {p.shape}, and not {(w.shape[0], 3 * n)}")
         peepholes = [] if p is None else [sliced(sliced(p, 0, k), 0, range(i * n, i * n + n)) for i in range(3)]
         return _lstm_step(input_forget, peepholes)
 

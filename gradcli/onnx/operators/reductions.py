@@ -15,7 +15,7 @@ from gradcli.graph.construct import call, ordered, sliced
 from gradcli.graph.node import Node, const
 from gradcli.graph.shapes import size_of
 from gradcli.onnx.register import add, operator
-from gradcli.onnx.values import Value, axis_of, integers
+from gradcli.onnx.values import axis_of, integers
 
 Axes = tuple[int, ...]
 
@@ -36,31 +36,22 @@ _REDUCTIONS: dict[str, Callable[[Node, Axes], Node]] = {
     "ReduceLogSumExp": partial(construct.reduce, "logsumexp"),
     "ReduceSumSquare": lambda x, axes: construct.reduce("sum", x**2, axes),
 }
-_KNOWN: dict[str, Any] = {
-    "ReduceSum": np.sum,
-    "ReduceProd": np.prod,
-    "ReduceMax": np.max,
-    "ReduceMin": np.min,
-    "ReduceMean": np.mean,
-}
 
 
 def _reduce(
     name: str,
-    x: Value,
+    x: Node,
     axes: Any = None,
     keepdims: int = 1,
     noop_with_empty_axes: int = 0,
-) -> Value:
+) -> Node:
     listed = integers(np.asarray(axes)) if axes is not None else ()
     if not listed and noop_with_empty_axes:
         # Nothing is reduced: what is done to each element is.
         chosen: Axes = ()
     else:
-        chosen = tuple(sorted(axis_of(a, len(x.shape)) for a in listed)) or tuple(range(len(x.shape)))
-    if isinstance(x, Node):
-        return _keep(_over(name, x, chosen), x, chosen, keepdims)
-    return np.asarray(_KNOWN[name](x, axis=chosen, keepdims=bool(keepdims)))
+        chosen = tuple(sorted({axis_of(a, len(x.shape)) for a in listed})) or tuple(range(len(x.shape)))
+    return _keep(_over(name, x, chosen), x, chosen, keepdims)
 
 
 def _over(name: str, x: Node, axes: Axes) -> Node:
@@ -78,18 +69,18 @@ def _elementwise(name: str, x: Node) -> Node:
 for _name in _REDUCTIONS:
 
     def _by_attribute(
-        x: Value, *, axes: Any = None, keepdims: int = 1, noop_with_empty_axes: int = 0, _name: str = _name
-    ) -> Value:
+        x: Node, *, axes: Any = None, keepdims: int = 1, noop_with_empty_axes: int = 0, _name: str = _name
+    ) -> Node:
         return _reduce(_name, x, axes, keepdims, noop_with_empty_axes)
 
     def _by_input(
-        x: Value,
+        x: Node,
         axes: Array | None = None,
         *,
         keepdims: int = 1,
         noop_with_empty_axes: int = 0,
         _name: str = _name,
-    ) -> Value:
+    ) -> Node:
         return _reduce(_name, x, axes, keepdims, noop_with_empty_axes)
 
     add(_by_attribute, _name)
@@ -142,29 +133,27 @@ def _top_k(x: Node, k: Array, *, axis: int = -1, largest: int = 1, sorted: int =
     return sliced(values, axis, range(count)), sliced(indices, axis, range(count))
 
 
-def _argument(name: str, x: Value, axis: int, keepdims: int, select_last_index: int) -> Value:
+def _argument(name: str, x: Node, axis: int, keepdims: int, select_last_index: int) -> Node:
     axis = axis_of(axis, len(x.shape))
-    if not isinstance(x, Node):
-        flipped = np.flip(x, axis) if select_last_index else x
-        index = getattr(np, name)(flipped, axis=axis, keepdims=bool(keepdims))
-        return np.asarray(x.shape[axis] - 1 - index if select_last_index else index)
     index = construct.argument(name, construct.flip(x, (axis,)) if select_last_index else x, axis)
     index = const(x.shape[axis] - 1) - index if select_last_index else index
     return _keep(index, x, (axis,), keepdims)
 
 
 @operator("ArgMax")
-def _arg_max(x: Value, *, axis: int = 0, keepdims: int = 1, select_last_index: int = 0) -> Value:
+def _arg_max(x: Node, *, axis: int = 0, keepdims: int = 1, select_last_index: int = 0) -> Node:
     return _argument("argmax", x, axis, keepdims, select_last_index)
 
 
 @operator("ArgMin")
-def _arg_min(x: Value, *, axis: int = 0, keepdims: int = 1, select_last_index: int = 0) -> Value:
+def _arg_min(x: Node, *, axis: int = 0, keepdims: int = 1, select_last_index: int = 0) -> Node:
     return _argument("argmin", x, axis, keepdims, select_last_index)
 
 
 def _cumulative(op: str, first: int, x: Node, axis: Array, exclusive: int, reverse: int) -> Node:
     along = axis_of(integers(axis)[0], len(x.shape))
+    if not x.size:
+        return x
     x = construct.flip(x, (along,)) if reverse else x
     if exclusive:
         start = const(first, tuple(1 if i == along else n for i, n in enumerate(x.shape)), x.dtype)

@@ -174,6 +174,8 @@ def _grid_sample(
     mode = {"bilinear": _LINEAR, "bicubic": _CUBIC}.get(mode, mode)
     if mode not in (_LINEAR, _CUBIC, "nearest") or (mode == _CUBIC and padding_mode != "zeros") or rank > 3:
         raise InputError(f"`GridSample` with mode `{mode[:40]}` and padding `{padding_mode[:40]}` is not supported")
+    if len(grid.shape) != rank + 2 or grid.shape[:: rank + 1] != (x.shape[0], rank):
+        raise InputError(f"a grid of shape {grid.shape} does not fit an array of shape {x.shape}")
     count = size_of(grid.shape[1:-1])
     y = reshape(x, x.shape)
     letters, inner = "nc" + "xyz"[:rank], "xyz"[:rank]

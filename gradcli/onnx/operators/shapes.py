@@ -41,7 +41,7 @@ def _constant(**values: Any) -> Array:
             return np.asarray(value, np.float32)
         if name in ("value_int", "value_ints"):
             return np.asarray(value, np.int64)
-    raise InputError("this constant holds no numbers")
+    raise InputError("this constant holds no array of numbers; text and sparse arrays are not supported")
 
 
 @operator("ConstantOfShape")
@@ -68,10 +68,18 @@ def _eye_like(x: Value, *, dtype: int = 1, k: int = 0) -> Array:
 
 @operator("NonZero")
 def _non_zero(x: Array) -> Array:
+    check_size((x.ndim, int(np.count_nonzero(x))))
     return np.array(np.nonzero(x), np.int64)
 
 
 @operator("Cast")
+def _cast_old(x: Value, *, to: str) -> Value:
+    from onnx import TensorProto
+
+    return _converted(x, TensorProto.DataType.Value(to))
+
+
+@operator("Cast", since=6)
 def _cast(x: Value, *, to: int, saturate: int = 1, round_mode: str = "up") -> Value:
     return _converted(x, to)
 

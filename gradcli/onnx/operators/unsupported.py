@@ -17,7 +17,7 @@ _REASONS: dict[tuple[str, str], str] = {
     _SEQUENCE: "SequenceAt SequenceConstruct SequenceEmpty SequenceErase SequenceInsert SequenceLength SequenceMap "
     "SplitToSequence ConcatFromSequence Optional OptionalGetElement OptionalHasElement",
     _TEXT: "StringConcat StringNormalizer StringSplit RegexFullMatch TfIdfVectorizer ai.onnx.ml.CategoryMapper "
-    "ai.onnx.ml.LabelEncoder ai.onnx.ml.DictVectorizer ai.onnx.ml.CastMap",
+    "ai.onnx.ml.DictVectorizer ai.onnx.ml.CastMap",
     _RANDOM: "RandomNormal RandomNormalLike RandomUniform RandomUniformLike Bernoulli Multinomial",
     _TRAINING: "ai.onnx.preview.training.Adagrad ai.onnx.preview.training.Adam ai.onnx.preview.training.Gradient "
     "ai.onnx.preview.training.Momentum",

@@ -11,6 +11,7 @@ import numpy as np
 from gradcli.errors import InputError
 from gradcli.graph import construct
 from gradcli.graph.array import Array
+from gradcli.graph.calls import call_of, call_with
 from gradcli.graph.construct import call, reduce, reshape, scatter
 from gradcli.graph.index_arrays import IndexArray, scatter_add
 from gradcli.graph.node import Node
@@ -23,20 +24,22 @@ _MAX_AXES = 3
 
 
 def _windows(x: Node, sizes: Sequence[int], attributes: dict[str, Any], ceil: int = 0) -> list[Window]:
-    """Return the windows along the axes behind the batch and the channels, of the attributes."""
+    """Return the window along each axis behind the batch and the channels, of an operator's attributes."""
     axes = len(x.shape) - 2
     if not 1 <= axes <= _MAX_AXES or len(sizes) != axes:
         raise InputError(f"windows of {len(sizes)} axes over an array of shape {x.shape} are not supported")
-    steps, apart = (tuple(attributes.get(key) or (1,) * axes) for key in ("strides", "dilations"))
-    ends = tuple(attributes.get("pads") or (0,) * 2 * axes)
-    if {len(steps), len(apart)} != {axes} or len(ends) != 2 * axes or min((*steps, *apart, *sizes)) < 1:
+    strides, dilations = (tuple(attributes.get(key) or (1,) * axes) for key in ("strides", "dilations"))
+    pads = tuple(attributes.get("pads") or (0,) * 2 * axes)
+    if {len(strides), len(dilations)} != {axes} or len(pads) != 2 * axes or min((*strides, *dilations, *sizes)) < 1:
         raise InputError("sizes, strides, dilations and pads must be a positive integer for each axis")
+    if min(pads) < 0:
+        raise InputError("negative pads are not supported", hint="a `Slice` in front cuts elements off")
     result = []
-    for i, (n, k, s, d) in enumerate(zip(x.shape[2:], sizes, steps, apart, strict=True)):
-        before, behind = ends[i], ends[i + axes]
-        if (how := attributes.get("auto_pad", "NOTSET")) != "NOTSET":
-            needed = max(0, (-(-n // s) - 1) * s + d * (k - 1) + 1 - n) if how != "VALID" else 0
-            before = needed // 2 if how != "SAME_LOWER" else needed - needed // 2
+    for i, (n, k, s, d) in enumerate(zip(x.shape[2:], sizes, strides, dilations, strict=True)):
+        before, behind = pads[i], pads[i + axes]
+        if (auto_pad := attributes.get("auto_pad", "NOTSET")) != "NOTSET":
+            needed = max(0, (-(-n // s) - 1) * s + d * (k - 1) + 1 - n) if auto_pad != "VALID" else 0
+            before = needed // 2 if auto_pad != "SAME_LOWER" else needed - needed // 2
             behind = needed - before
         check_size((n + before + behind,))
         result.append(Window(k, s, before, d, bool(ceil), behind - before))
@@ -48,7 +51,19 @@ def _conv(
     x: Node, w: Node, b: Node | None = None, *, group: int = 1, kernel_shape: Any = None, **attributes: Any
 ) -> Node:
     _check_channels(x, w, group, 1)
-    return _biased(convolve(x, w, _windows(x, w.shape[2:], attributes), group), b)
+    windows = _windows(x, w.shape[2:], attributes)
+    if (sizes := _even(windows)) is not None and (b is None or b.shape == w.shape[:1]):
+        _, stride, padding, dilation = sizes
+        return call_with(f"conv{len(windows)}d", (stride, padding, dilation, group), (x, w), bias=b)
+    return _biased(convolve(x, w, windows, group), b)
+
+
+def _even(windows: Sequence[Window]) -> list[tuple[int, ...]] | None:
+    """Return the sizes, strides, paddings and dilations of windows, unless one has a padding that PyTorch does not."""
+    if any(w.more or w.ceil for w in windows):
+        return None
+    rows = [(w.size, w.stride, w.padding, w.dilation) for w in windows]
+    return list(zip(*rows, strict=True))
 
 
 def _check_channels(x: Node, w: Node, group: int, axis: int) -> None:
@@ -77,42 +92,54 @@ def _conv_transpose(
 ) -> Node:
     _check_channels(x, w, group, 0)
     axes = len(x.shape) - 2
-    steps, apart = (tuple(attributes.get(key) or (1,) * axes) for key in ("strides", "dilations"))
+    strides, dilations = (tuple(attributes.get(key) or (1,) * axes) for key in ("strides", "dilations"))
     more = tuple(output_padding or (0,) * axes)
-    ends = list(attributes.get("pads") or (0,) * 2 * axes)
-    reach = [d * (k - 1) for k, d in zip(w.shape[2:], apart, strict=True)]
-    whole = [(n - 1) * s + r + 1 + m for n, s, r, m in zip(x.shape[2:], steps, reach, more, strict=True)]
-    how = attributes.get("auto_pad", "NOTSET")
-    if output_shape is not None or how in ("SAME_UPPER", "SAME_LOWER"):
-        wanted = list(output_shape or (n * s for n, s in zip(x.shape[2:], steps, strict=True)))[-axes:]
+    pads = list(attributes.get("pads") or (0,) * 2 * axes)
+    reach = [d * (k - 1) for k, d in zip(w.shape[2:], dilations, strict=True)]
+    whole = [(n - 1) * s + r + 1 + m for n, s, r, m in zip(x.shape[2:], strides, reach, more, strict=True)]
+    auto_pad = attributes.get("auto_pad", "NOTSET")
+    if output_shape is not None or auto_pad in ("SAME_UPPER", "SAME_LOWER"):
+        wanted = list(output_shape or (n * s for n, s in zip(x.shape[2:], strides, strict=True)))[-axes:]
         for i in range(axes):
             total = whole[i] - wanted[i]  # below 0, zeros follow the result
             smaller = total // 2
-            ends[i] = smaller if how != "SAME_LOWER" else total - smaller
-            ends[i + axes] = total - ends[i]
-            if how == "NOTSET":
-                ends[i], ends[i + axes] = total - smaller, smaller
-    shape = check_size((*x.shape[:2], *((n - 1) * s + 1 for n, s in zip(x.shape[2:], steps, strict=True))))
-    key = (range(shape[0]), range(shape[1]), *(range(0, n, s) for n, s in zip(shape[2:], steps, strict=True)))
+            pads[i] = smaller if auto_pad != "SAME_LOWER" else total - smaller
+            pads[i + axes] = total - pads[i]
+            if auto_pad == "NOTSET":
+                pads[i], pads[i + axes] = total - smaller, smaller
+    outputs = w.shape[1] * group
+    usual = (
+        output_shape is None
+        and auto_pad == "NOTSET"
+        and pads[:axes] == pads[axes:]
+        and (b is None or b.shape == (outputs,))
+    )
+    fits = all(m < max(s, d) for m, s, d in zip(more, strides, dilations, strict=True))
+    if usual and fits and all(n > 2 * end for n, end in zip(whole, pads, strict=False)):
+        check_size((*x.shape[:2], *whole))
+        settings = strides, tuple(pads[:axes]), more, group, dilations
+        return call_with(f"conv_transpose{axes}d", settings, (x, w), bias=b)
+    shape = check_size((*x.shape[:2], *((n - 1) * s + 1 for n, s in zip(x.shape[2:], strides, strict=True))))
+    key = (range(shape[0]), range(shape[1]), *(range(0, n, s) for n, s in zip(shape[2:], strides, strict=True)))
     spaced = scatter(shape, [(key, x)])  # the input with zeros between its elements
-    spaced = _around(spaced, [(r - ends[i], r - ends[i + axes] + more[i]) for i, r in enumerate(reach)])
+    spaced = _around(spaced, [(r - pads[i], r - pads[i + axes] + more[i]) for i, r in enumerate(reach)])
     # Each group's inputs become its outputs, and each kernel is reversed.
     inputs, outputs = x.shape[1] // group, w.shape[1]
     kernel = reshape(w, (group, inputs, outputs, *w.shape[2:]))
     kernel = construct.transpose(kernel, (0, 2, 1, *range(3, 3 + axes)))
     kernel = construct.flip(reshape(kernel, (group * outputs, inputs, *w.shape[2:])), tuple(range(2, 2 + axes)))
-    windows = [Window(k, 1, 0, d) for k, d in zip(w.shape[2:], apart, strict=True)]
+    windows = [Window(k, 1, 0, d) for k, d in zip(w.shape[2:], dilations, strict=True)]
     return _biased(convolve(spaced, kernel, windows, group), b)
 
 
-def _around(x: Node, ends: Sequence[tuple[int, int]]) -> Node:
+def _around(x: Node, pads: Sequence[tuple[int, int]]) -> Node:
     """Return an array with zeros around its last axes; negative numbers take elements away."""
     lead = [range(n) for n in x.shape[:2]]
-    kept = [range(max(0, -a), n - max(0, -b)) for n, (a, b) in zip(x.shape[2:], ends, strict=True)]
+    kept = [range(max(0, -a), n - max(0, -b)) for n, (a, b) in zip(x.shape[2:], pads, strict=True)]
     if any(len(k) < 1 for k in kept):
         raise InputError("the padding leaves no elements of the result")
     x = construct.index(x, (*lead, *kept))
-    more = [(max(0, a), max(0, b)) for a, b in ends]
+    more = [(max(0, a), max(0, b)) for a, b in pads]
     shape = check_size((*x.shape[:2], *(a + n + b for n, (a, b) in zip(x.shape[2:], more, strict=True))))
     key = (*lead, *(range(a, a + n) for n, (a, _) in zip(x.shape[2:], more, strict=True)))
     return x if shape == x.shape else scatter(shape, [(key, x)])
@@ -127,7 +154,10 @@ def _max_pool(
 ) -> Node:
     if outputs > 1:
         raise InputError("the indices of `MaxPool` are not supported", hint="`MaxPool` with one output is supported")
-    return largest(x, _windows(x, kernel_shape, attributes, ceil_mode))
+    windows = _windows(x, kernel_shape, attributes, ceil_mode)
+    if (sizes := _even(windows)) is not None and all(2 * w.padding <= w.reach for w in windows):
+        return call_of(f"max_pool{len(windows)}d", (*sizes, False), x)
+    return largest(x, windows)
 
 
 @operator("AveragePool")
@@ -135,6 +165,9 @@ def _average_pool(
     x: Node, *, kernel_shape: Any, ceil_mode: int = 0, count_include_pad: int = 0, **attributes: Any
 ) -> Node:
     windows = _windows(x, kernel_shape, attributes, ceil_mode)
+    sizes = _even(windows)
+    if sizes is not None and all(w.dilation == 1 and 2 * w.padding <= w.size for w in windows):
+        return call_of(f"avg_pool{len(windows)}d", (*sizes[:3], False, bool(count_include_pad), None), x)
     counts = np.ones(())
     for n, w in zip(x.shape[2:], windows, strict=True):
         at = w.positions(n)
@@ -182,10 +215,12 @@ def _global_lp(x: Node, *, p: int = 2) -> Node:
 def _max_unpool(
     x: Node, indices: Array, output_shape: Array | None = None, *, kernel_shape: Any, **attributes: Any
 ) -> Node:
-    steps = tuple(attributes.get("strides") or (1,) * len(kernel_shape))
-    ends = tuple(attributes.get("pads") or (0,) * 2 * len(kernel_shape))
+    strides = tuple(attributes.get("strides") or (1,) * len(kernel_shape))
+    pads = tuple(attributes.get("pads") or (0,) * 2 * len(kernel_shape))
     axes = len(kernel_shape)
-    sizes = zip(x.shape[2:], kernel_shape, steps, ends[:axes], ends[axes:], strict=True)
+    if indices.shape != x.shape:
+        raise InputError(f"indices of shape {indices.shape} do not fit an array of shape {x.shape}")
+    sizes = zip(x.shape[2:], kernel_shape, strides, pads[:axes], pads[axes:], strict=True)
     shape = check_size((*x.shape[:2], *((n - 1) * s - a - b + k for n, k, s, a, b in sizes)))
     wanted = shape if output_shape is None else check_size(integers(output_shape))
     if indices.size and not 0 <= indices.min() <= indices.max() < size_of(shape):

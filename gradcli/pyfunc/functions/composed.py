@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from gradcli.pyfunc.tracer import COMPOSED
+from gradcli.errors import InputError
+from gradcli.pyfunc.tracer import COMPOSED, Tracer, known_values, mutable
 
 
 def _matrix_power(a: Any, n: int) -> Any:
@@ -18,6 +19,24 @@ def _matrix_power(a: Any, n: int) -> Any:
             result = a if result is None else result @ a
         a, n = a @ a, n >> 1
     return np.eye(a.shape[-1]) * np.ones(a.shape) if result is None else result
+
+
+_ILL = 1e6  # a condition number from which the normal equations lose too many digits
+
+
+def _lstsq(a: Any, b: Any, rcond: Any = None) -> Any:
+    """Return what NumPy's returns: the solution, the sums of squares, the rank and the singular values."""
+    value = known_values(a)
+    if value is None or np.linalg.cond(value) > _ILL or np.shape(value)[0] < np.shape(value)[1]:
+        raise InputError(
+            "`np.linalg.lstsq` of a matrix that depends on the inputs is traced where its columns are independent",
+            hint="`np.linalg.solve` of equations that have one solution",
+        )
+    depends = isinstance(a, Tracer) and not a.is_known
+    x = np.linalg.solve(a.T @ a, a.T @ b) if depends else np.linalg.pinv(value) @ b
+    rest = np.atleast_1d(np.sum((b - a @ x) ** 2, axis=0))
+    n = np.shape(a)[1]
+    return x, rest if np.shape(a)[0] > n else np.zeros(0), n, np.linalg.svd(a, compute_uv=False)
 
 
 def _take(a: Any, indices: Any, axis: int | None = None, out: Any = None, mode: str = "raise") -> Any:
@@ -38,12 +57,9 @@ def _reduce(function: Any) -> Any:
     return lambda array, axis=0, dtype=None, out=None, keepdims=False: function(array, axis=axis, keepdims=keepdims)
 
 
-def _outer(ufunc: np.ufunc) -> Any:
-    return lambda a, b: ufunc(np.reshape(a, (*np.shape(a), *(1,) * np.ndim(b))), b)
-
-
 _ALGEBRA: dict[Any, Any] = {
     np.linalg.matrix_power: _matrix_power,
+    np.linalg.lstsq: _lstsq,
     np.take: _take,
     np.take_along_axis: _take_along_axis,
     ("add", "reduce"): _reduce(np.sum),
@@ -54,7 +70,6 @@ _ALGEBRA: dict[Any, Any] = {
     ("logical_or", "reduce"): _reduce(np.any),
     ("add", "accumulate"): lambda array, axis=0, **_: np.cumsum(array, axis),
     ("multiply", "accumulate"): lambda array, axis=0, **_: np.cumprod(array, axis),
-    **{(f, "outer"): _outer(getattr(np, f)) for f in ("add", "subtract", "multiply", "divide", "maximum", "minimum")},
 }  # fmt: skip
 COMPOSED |= _ALGEBRA
 
@@ -92,6 +107,19 @@ def _partition(a: Any, kth: Any, axis: int = -1, **_: Any) -> Any:
     return _take_along_axis(a, np.argsort(a, axis), axis)
 
 
+def _piecewise(x: Any, condlist: Any, funclist: Any, *args: Any, **settings: Any) -> Any:
+    x, result = np.asarray(x), mutable(np.zeros(np.shape(x)))
+    if isinstance(condlist, Tracer) or not isinstance(condlist[0], Tracer | np.ndarray | list):
+        condlist = [condlist]
+    conditions = [np.asarray(c.decided() if isinstance(c, Tracer) else c) for c in condlist]
+    if len(funclist) > len(conditions):
+        conditions.append(~np.logical_or.reduce(conditions))
+    for condition, f in zip(conditions, funclist, strict=True):
+        if condition.any():
+            result[condition] = f(x[condition], *args, **settings) if callable(f) else f
+    return result
+
+
 def _interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period: Any = None) -> Any:
     xp, fp = np.asarray(xp) if not hasattr(xp, "decided") else xp, np.asarray(fp) if not hasattr(fp, "decided") else fp
     k = np.sum(np.reshape(x, (*np.shape(x), 1)) >= xp[1:-1], axis=-1)
@@ -114,8 +142,11 @@ def _select(condlist: Any, choicelist: Any, default: Any = 0) -> Any:
 
 
 COMPOSED |= {
+    np.piecewise: _piecewise,
     np.select: _select,
     np.broadcast_arrays: _broadcast_arrays,
+    np.divmod: lambda a, b: (np.floor_divide(a, b), np.remainder(a, b)),
+    np.compress: lambda condition, a, axis=None: np.take(a, np.flatnonzero(np.asarray(condition)), axis),
     np.cross: _cross,
     np.nonzero: _nonzero,
     np.flatnonzero: lambda a: _nonzero(np.ravel(a))[0],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -87,6 +88,22 @@ def _cholesky(a: Any, /, *, upper: bool = False) -> Node:
     return swapaxes(factor, -2, -1) if upper else factor
 
 
+def _matrix_norm(x: Node, ord: Any, axes: Sequence[int]) -> Node:
+    """Return the operator norms of the matrices along two axes, or the sums of their singular values."""
+    rest = [i for i in range(len(x.shape)) if i not in axes]
+    x, last = construct.transpose(x, (*rest, *axes)), len(x.shape) - 1
+    if ord in (2, -2, "nuc"):
+        values = matrices.svdvals(x)
+        return construct.reduce("sum", values, (last - 1,)) if ord == "nuc" else _outermost(values, ord, last - 1)
+    if ord not in (1, -1, math.inf, -math.inf):
+        raise InputError(f"`np.linalg.norm` of a matrix with `ord={ord!r}` is not supported")
+    return _outermost(construct.reduce("sum", call("abs", x), (last - 1 if abs(ord) == 1 else last,)), ord, last - 1)
+
+
+def _outermost(x: Node, ord: float, axis: int) -> Node:
+    return construct.reduce("max" if ord > 0 else "min", x, (axis,), "even")
+
+
 @rule(np.linalg.norm)
 def _norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Node:
     n = number(x)
@@ -94,10 +111,8 @@ def _norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> 
         n = reshape(n, (n.size,))
     axes = axes_in(axis, len(n.shape))
     if len(axes) == 2 and ord not in (None, "fro"):
-        raise InputError(
-            f"`np.linalg.norm` of a matrix with `ord={ord!r}` is not supported", hint="without `ord`, it is Frobenius's"
-        )
-    if ord in (None, 2, "fro"):
+        result = _matrix_norm(n, ord, axes)
+    elif ord in (None, 2, "fro"):
         result = construct.reduce("norm", n, axes)
     elif ord in (math.inf, -math.inf):
         result = construct.reduce("max" if ord > 0 else "min", call("abs", n), axes, "even")

@@ -13,6 +13,7 @@ from gradcli.graph import construct
 from gradcli.graph.construct import broadcast, one_axis, reshape
 from gradcli.graph.node import Node
 from gradcli.pyfunc.functions.arguments import Axis, axes_in, number, rule
+from gradcli.pyfunc.tape import aside
 from gradcli.pyfunc.tracer import RULES, lift
 from gradcli.vocabulary import FUNCTIONS
 
@@ -152,10 +153,7 @@ RULES[np.triu], RULES[np.tril] = _triangle("triu"), _triangle("tril")
 @rule(np.pad)
 def _pad(array: Any, pad_width: Any, mode: str = "constant", **settings: Any) -> Node:
     x = lift(array)
-    if mode == "constant" and np.any(settings.get("constant_values", 0)):
-        raise InputError(
-            "`np.pad` with `constant_values` other than 0 is not supported", hint="add them with `np.where`"
-        )
+    around = settings.pop("constant_values", 0)
     numbers = np.pad(np.arange(1, x.size + 1).reshape(x.shape), pad_width, mode, **settings)  # type: ignore[call-overload]
     if mode != "constant":
         if mode not in ("edge", "reflect", "symmetric", "wrap") or settings.get("reflect_type", "even") != "even":
@@ -164,4 +162,8 @@ def _pad(array: Any, pad_width: Any, mode: str = "constant", **settings: Any) ->
     inside = np.argwhere(numbers)
     corner = inside.min(axis=0) if len(inside) else np.zeros(numbers.ndim, int)
     key = tuple(range(int(i), int(i) + n) for i, n in zip(corner, x.shape, strict=True))
-    return construct.scatter(numbers.shape, [(key, x)])
+    inner = construct.scatter(numbers.shape, [(key, x)])
+    if not np.any(around):
+        return inner
+    with aside():
+        return inner + lift(np.pad(np.zeros(x.shape), pad_width, "constant", constant_values=around))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from gradcli.errors import InputError
 from gradcli.graph import construct
 from gradcli.graph.construct import axes_of, call, one_axis, reshape
 from gradcli.graph.node import Node, cast, compare, const
+from gradcli.graph.operations import OPERATIONS
 from gradcli.pyfunc.functions.arguments import UNSET, Axis, axes_in, boolean, number, rule
 from gradcli.pyfunc.tracer import RULES
 from gradcli.vocabulary.register import kept
@@ -69,8 +71,8 @@ def _spread(op: str) -> Callable[..., Node]:
 RULES[np.var], RULES[np.std] = _spread("var"), _spread("std")
 
 
-def _cumulative(op: str) -> Callable[..., Node]:
-    def build(a: Any, axis: int | None = None, dtype: Any = None, out: Any = None) -> Node:
+def _cumulative(op: str, usual: int | None) -> Callable[..., Node]:
+    def build(a: Any, axis: int | None = usual, dtype: Any = None, out: Any = None) -> Node:
         x = number(a)
         x = reshape(x, (x.size,)) if axis is None else x
         return construct.cumulative(op, x, one_axis(0 if axis is None else int(axis), len(x.shape)))
@@ -78,18 +80,20 @@ def _cumulative(op: str) -> Callable[..., Node]:
     return build
 
 
-RULES[np.cumsum], RULES[np.cumprod] = _cumulative("cumsum"), _cumulative("cumprod")
+for _op, _row in OPERATIONS.items():
+    if _row.kind == "scan" and (_path := _row.spelling.get("numpy", "")):  # cumsum, or maximum.accumulate
+        RULES[attrgetter(_path)(np)] = _cumulative(_op, 0 if "." in _path else None)
 
 
-def _counted(a: Any, axis: Axis, keepdims: Any) -> Node:
+def _count(a: Any, axis: Axis, keepdims: Any) -> Node:
     return reduced("sum")(cast(boolean(a), "float64"), axis, keepdims=keepdims)
 
 
-RULES[np.any] = lambda a, axis=None, out=None, keepdims=False, **_: compare("gt", _counted(a, axis, keepdims), const(0))
+RULES[np.any] = lambda a, axis=None, out=None, keepdims=False, **_: compare("gt", _count(a, axis, keepdims), const(0))
 RULES[np.all] = lambda a, axis=None, out=None, keepdims=False, **_: compare(
-    "eq", _counted(compare("not", boolean(a)), axis, keepdims), const(0)
+    "eq", _count(compare("not", boolean(a)), axis, keepdims), const(0)
 )
-RULES[np.count_nonzero] = lambda a, axis=None, *, keepdims=False: _counted(a, axis, keepdims)
+RULES[np.count_nonzero] = lambda a, axis=None, *, keepdims=False: _count(a, axis, keepdims)
 
 
 @rule(np.sort)

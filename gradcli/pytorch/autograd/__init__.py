@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from gradcli.pytorch import names
 from gradcli.pytorch.backward import Call, Contribution
 from gradcli.pytorch.messages import missing_if, raise_if, torch_error, warn
 from gradcli.pytorch.modes import Mode
-from gradcli.pytorch.names import method
 from gradcli.pytorch.record import Recorder, edge_of
 from gradcli.pytorch.tensor import Tensor, alias, new
 
@@ -20,14 +20,14 @@ ELSEWHERE |= dict.fromkeys(("detect_anomaly", "set_detect_anomaly"), "autograd.a
 ELSEWHERE |= dict.fromkeys(("enable_grad", "inference_mode", "no_grad", "set_grad_enabled"), "modes")
 
 
-def _listed(x: Any) -> list[Any]:
+def _as_list(x: Any) -> list[Any]:
     """Return tensors as a list."""
     return [x] if isinstance(x, Tensor) or x is None else list(x)
 
 
 def _chosen(inputs: Any, function: str) -> list[Tensor]:
     """Return the tensors whose gradients are requested."""
-    result = _listed(inputs)
+    result = _as_list(inputs)
     raise_if(not result, "empty inputs", function)
     return result
 
@@ -49,7 +49,7 @@ def backward(
         Recorder.done(call)
 
 
-@method("backward")
+@names.function("backward")  # `autograd.function` is a module
 def _backward(
     self: Tensor, gradient: Any = None, retain_graph: Any = None, create_graph: bool = False, inputs: Any = None
 ) -> None:
@@ -69,7 +69,7 @@ def grad(
         raise torch_error("unused, yet materialized")
     missing_if(is_grads_batched, "autograd.grad(is_grads_batched=…)", "torch.func.vmap")
     by_script = Mode.maps and not sys._getframe(1).f_globals.get("__name__", "").startswith("gradcli.")
-    for i, y in enumerate(_listed(outputs)):
+    for i, y in enumerate(_as_list(outputs)):
         if by_script and Mode.maps == Mode.transforms and y._map <= Mode.maps:  # it stands for all elements
             raise torch_error("no gradient in a map", i, about=(y,))
     call = _begun(outputs, grad_outputs, retain_graph, create_graph)
@@ -99,8 +99,8 @@ def _begun(outputs: Any, grad_outputs: Any, retain: bool | None, create: bool) -
 
     Errors: PyTorch's, for a root without a gradient, and for a `v` that does not fit.
     """
-    roots = _listed(outputs)
-    vs: list[Any] = [None] * len(roots) if grad_outputs is None else _listed(grad_outputs)
+    roots = _as_list(outputs)
+    vs: list[Any] = [None] * len(roots) if grad_outputs is None else _as_list(grad_outputs)
     for v in vs[: len(roots)]:
         raise_if(v is not None and not isinstance(v, Tensor), "kind of a gradient", type(v).__name__)
     seeds = [_seed(i, y, v) for i, (y, v) in enumerate(zip(roots, vs, strict=False))]

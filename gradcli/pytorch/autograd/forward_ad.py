@@ -9,7 +9,7 @@ from gradcli.graph.graph import Graph
 from gradcli.graph.jvp import push
 from gradcli.graph.node import Node, cast
 from gradcli.graph.rewrite import substituted
-from gradcli.pytorch.calls import called
+from gradcli.pytorch.calls import set_grad_fn_name
 from gradcli.pytorch.messages import raise_if
 from gradcli.pytorch.modes import Mode, _set, _Switch
 from gradcli.pytorch.recipes import Recipe
@@ -71,27 +71,30 @@ def unpack_dual(tensor: Any, *, level: int | None = None) -> UnpackedDualTensor:
     if tangent is None:
         return UnpackedDualTensor(tensor, None)
     with _Switch(dual=None):
-        return UnpackedDualTensor(called(tensor[...], "Identity"), tangent)
+        return UnpackedDualTensor(set_grad_fn_name(tensor[...], "Identity"), tangent)
 
 
-def _pushed(out: Tensor, operands: Sequence[Any], recipe: Recipe, name: str) -> None:
-    """Set the tangent of an operation's result: the sum over the operands of J·u."""
+def _set_tangent(
+    out: Tensor, operands: Sequence[Any], recipe: Recipe, y: Node, name: str, numbers: Sequence[Any]
+) -> None:
+    """Set the tangent of an operation's result `y`: the sum over the operands of J·u."""
     tangents = {i: u for i, x in enumerate(operands) if isinstance(x, Tensor) and (u := tangent_of(x)) is not None}
     if not tangents or not out.is_floating_point():
         return
     count, dtype = len(operands), out._a.dtype.name
 
+    # The operands of the step are those of the operation, then their tangents; its numbers follow.
     def build(*nodes: Node) -> Node:
-        names = [str(i) for i in range(count)]
-        swept = push(Graph.of(dict(zip(names, recipe.inputs, strict=True)), {"y": recipe.output}), map(str, tangents))
-        known = dict(zip(recipe.inputs, nodes, strict=False))
-        known |= {swept.seeds[str(i)]: u for i, u in zip(tangents, nodes[count:], strict=True)}
-        return cast(substituted([swept.graph.outputs["y.jvp"]], known)[0], dtype)  # type: ignore[arg-type]
+        names = [str(i) for i in range(len(recipe.inputs))]
+        known = dict(zip(recipe.inputs, (*nodes[:count], *nodes[count + len(tangents) :]), strict=True))
+        pushed = push(Graph.of(dict(zip(names, recipe.inputs, strict=True)), {"y": y}), map(str, tangents))
+        known |= {pushed.seeds[str(i)]: u for i, u in zip(tangents, nodes[count:], strict=False)}
+        return cast(substituted([pushed.graph.outputs["y.jvp"]], known)[0], dtype)  # type: ignore[arg-type]
 
     level = Mode.dual
     with _Switch(dual=None):
-        settings = (recipe.op, recipe.settings, tuple(tangents))
-        out._tangent = level, apply("jvp", build, [*operands, *tangents.values()], settings, name)
+        settings = (recipe.op, recipe.settings, tuple(tangents), recipe.outputs.index(y))
+        out._tangent = level, apply("jvp", build, [*operands, *tangents.values()], settings, name, numbers)
 
 
-Recorder.pushed = _pushed
+Recorder.pushed = _set_tangent

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import count
 from typing import Any
 
 import numpy as np
 
 from gradcli.pytorch.backward import check_kept
+from gradcli.pytorch.calls import set_grad_fn_name
 from gradcli.pytorch.dtypes import BY_NAME
 from gradcli.pytorch.messages import missing_if, raise_if, torch_error, typename, warn
-from gradcli.pytorch.modes import Mode, no_grad
+from gradcli.pytorch.modes import Mode, unrecorded
 from gradcli.pytorch.operations import inplace
+from gradcli.pytorch.operations.views import rebase
 from gradcli.pytorch.origins import Maker, Origin
 from gradcli.pytorch.record import Leaf, Recorder, Step, edge_of, leading, script_line
 from gradcli.pytorch.tensor import Tensor, alias, new, tangent_of
@@ -76,8 +78,10 @@ class FunctionStep(Step):
         self.cls, self.context, self.called = cls, context, f"{cls.__name__}Backward"
         self.tensors = [i for i, x in enumerate(args) if isinstance(x, Tensor)]
         self.outputs = [(y._a.shape, y._a.dtype) for y in outputs]
-        self.shape = self.outputs[0][0][:-1] if outputs else ()
-        self._kept = _watched(context._kept, outputs)
+        self.shapes = [shape[:-1] for shape, _ in self.outputs]
+        self.count = max(1, len(outputs))
+        made = {id(y): k for k, y in enumerate(outputs) if not _holds(args, y) or _holds(context._dirty, y)}
+        self._kept = _watched(context._kept, made, len(args))
         self.keeps = bool(self._kept)
         missing_if(Mode.hooks is not None and self.keeps, "saved_tensors_hooks around a Function")
         if Recorder.explains or Mode.anomaly:
@@ -92,14 +96,11 @@ class FunctionStep(Step):
         return getattr(self.context, name)
 
     def __repr__(self) -> str:
-        return f"<torch.autograd.function.{self.name()} object at {hex(id(self))}>"
+        name = self.name()
+        return super().__repr__() if "::" in name else f"<torch.autograd.function.{name} object at {hex(id(self))}>"
 
     def order(self) -> Sequence[int]:
         return self.tensors
-
-    def output(self, number: int) -> Step:
-        """Return the edge of an output."""
-        return self if len(self.outputs) == 1 else OutputStep(self, number)
 
     def apply(self, *grads: Any) -> Any:
         """Call the backward by hand."""
@@ -113,17 +114,14 @@ class FunctionStep(Step):
         result = []
         for x, number, checks in self._kept:
             check_kept(self, checks)
-            result.append(x if number is None else leading(x._a, self.output(number)))
+            result.append(x if number is None else leading(x._a, (self, number)))
         return tuple(result)
 
-    def grad_inputs(self, g: Any, create: bool) -> list[Any]:
-        parts = g if isinstance(g, dict) else {0: g}
-        grad_outputs = []
-        for i, (shape, dtype) in enumerate(self.outputs):
-            part = parts.get(i)
-            if part is None and self.context._materialize:
-                part = new(np.zeros(shape, dtype))
-            grad_outputs.append(part)
+    def grad_inputs(self, grads: Sequence[Any], create: bool) -> list[Any]:
+        grad_outputs = [
+            new(np.zeros(*like)) if g is None and self.context._materialize else g
+            for g, like in zip(grads, self.outputs, strict=True)
+        ]
         result = self.cls.backward(self.context, *grad_outputs)  # type: ignore[attr-defined]
         return self._checked(list(result) if isinstance(result, tuple) else [result], create)
 
@@ -141,49 +139,31 @@ class FunctionStep(Step):
         raise_if(g is not None and not isinstance(g, Tensor), "kind of a function's gradient", typename(g))
         if edge is None or g is None:
             return None
-        actual, shape = g.shape, tuple(edge.variable.shape if isinstance(edge, Leaf) else edge.shape)
+        fn, number = edge
+        actual, shape = g.shape, tuple(fn.variable.shape if isinstance(fn, Leaf) else fn.shapes[number])
         fits = all(n in (1, m) for n, m in zip(shape[::-1], actual[::-1], strict=False)) and len(actual) >= len(shape)
         raise_if(not fits, "shape of a function's gradient", self.cls.__name__, i, list(actual), list(shape))
         g = g.sum_to_size(shape) if actual != shape else g
-        if isinstance(edge, Leaf):
-            return g.to(edge.variable.dtype)
-        recipe = getattr(edge, "recipe", None)
-        return g if recipe is None else g.to(BY_NAME[recipe.output.dtype])
+        if isinstance(fn, Leaf):
+            return g.to(fn.variable.dtype)
+        recipe = getattr(fn, "recipe", None)
+        return g if recipe is None else g.to(BY_NAME[recipe.outputs[number].dtype])
 
 
-def _watched(tensors: Sequence[Any], outputs: Sequence[Tensor]) -> list[tuple[Any, int | None, Any]]:
-    """Return the saved tensors: each with its number if it is a result, and with the check for changes in place."""
-    numbers = {id(y): k for k, y in enumerate(outputs) if y._fn is None}
-    result: list[tuple[Any, int | None, Any]] = []
+def _watched(tensors: Sequence[Any], numbers: Mapping[int, int], count: int) -> list[tuple[Any, int | None, Any]]:
+    """Return the saved tensors, each with the check for changes in place, and with its number if it is a result.
+
+    `numbers` are those of the results, by their ids; `count` is how many arguments stand before them among the values
+    of the step.  What is kept of a result has no history, which would be a cycle.
+    """
+    found: list[tuple[Any, int | None, Any]] = []
     for i, x in enumerate(tensors):
         raise_if(x is not None and not isinstance(x, Tensor), "no tensor to save", i, typename(x))
         number = numbers.get(id(x))
-        source = x if number is None else None
-        checks = [(x._memory, x._memory.version, x._a, source, i)] if isinstance(x, Tensor) else []
-        result.append((x, number, checks))
-    return result
-
-
-class OutputStep(Step):
-    """One of several outputs of a custom function, whose gradient goes to the function's step."""
-
-    is_custom = True
-    whole: FunctionStep
-
-    def __init__(self, whole: FunctionStep, number: int) -> None:
-        super().__init__((whole,))
-        self.whole, self.number, self.called, self.line = whole, number, whole.called, whole.line
-        self.shape = whole.outputs[number][0][:-1]
-
-    def grad_inputs(self, g: Any, create: bool) -> list[Any]:
-        return [_Parts({self.number: g})]
-
-
-class _Parts(dict[int, Any]):
-    """The gradients of several outputs, by their numbers."""
-
-    def __add__(self, other: Any) -> _Parts:
-        return _Parts({**self, **other})
+        source, position = (x, -1) if number is None else (None, count + number)
+        checks = [(x._memory, x._memory.version, x._a, source, position)] if isinstance(x, Tensor) else []
+        found.append((x if number is None else alias(x), number, checks))
+    return found
 
 
 class Function:
@@ -221,8 +201,8 @@ class Function:
         if Recorder.applied is not None and is_recorded:
             Recorder.applied(cls, args, needed)
         edges = tuple(edge_of(x) if is_needed else None for x, is_needed in zip(args, needed, strict=True))
-        with no_grad():
-            context, result = forward(cls, args, kwargs, needed)
+        with unrecorded(f"the forward of {cls.__name__}"):
+            context, result = run_forward(cls, args, kwargs, needed)
         for x in context._dirty:
             x._memory.version += 1
         results = result if isinstance(result, tuple) else (result,)
@@ -233,7 +213,7 @@ class Function:
         return outputs if isinstance(result, tuple) else outputs[0]
 
 
-def forward(cls: Any, args: Sequence[Any], kwargs: dict[str, Any], needed: tuple[bool, ...]) -> tuple[Context, Any]:
+def run_forward(cls: Any, args: Sequence[Any], kwargs: dict[str, Any], needed: tuple[bool, ...]) -> tuple[Context, Any]:
     """Run a function's forward in the current mode; return its context and its result."""
     context = Context(cls, needed)
     if not hasattr(cls, "setup_context"):
@@ -247,18 +227,22 @@ def _recorded(cls: type[Function], context: Context, args: Sequence[Any], output
     """Return the step of the outputs, with these edges."""
     for x in context._dirty:
         raise_if(x._base is None and x.is_leaf and x.requires_grad, "leaf marked dirty")
+        raise_if(not _holds(outputs, x), "argument marked dirty that is no output")
     return cls._backward_cls(cls, context, args, edges, outputs)
 
 
 def _output(y: Tensor, number: int, context: Context, args: Sequence[Any]) -> Tensor:
-    """Return an output as scripts get it: an alias, if it is also an argument or saved."""
-    step, is_dirty, result = context._step, _holds(context._dirty, y), y
-    if step is not None and _holds(context._kept, y):
+    """Return an output as scripts get it: a view, or an alias without a history, of an argument that is returned."""
+    step, is_dirty, is_argument = context._step, _holds(context._dirty, y), _holds(args, y)
+    is_recorded = step is not None and id(y) not in context._whole and y._a.dtype.kind == "f"
+    result = y
+    if is_argument and not is_recorded and y.requires_grad:
         result = alias(y)
-    elif not is_dirty and _holds(args, y):
+    elif is_argument and not is_dirty:
         result = y.view_as(y) if y.numel() else y.clone()
-    if step is not None and id(y) not in context._whole and y._a.dtype.kind == "f":
-        result._fn, result._requires = step.output(number), False
+    if step is not None and is_recorded:
+        rebase(result, step, number)
+        result._requires = False
     if result._base is not None and not is_dirty:
         is_single = step is None or len(step.outputs) == 1
         result._origin = Origin(Maker.FUNCTION if is_single else Maker.SEVERAL, context._function.__name__, number)
@@ -284,24 +268,25 @@ def once_differentiable(function: Callable[..., Any]) -> Callable[..., Any]:
 
     @functools.wraps(function)
     def call(ctx: Any, *grads: Any) -> Any:
-        with no_grad():
+        with unrecorded("once_differentiable"):
             result = function(ctx, *grads)
         if not Mode.grad or not any(isinstance(g, Tensor) and g.requires_grad for g in grads):
             return result
         parts = result if isinstance(result, tuple) else (result,)
-        marked = tuple(
-            _WithoutDoubleBackward.apply(new(p._a).requires_grad_(), *grads) if isinstance(p, Tensor) else p
-            for p in parts
-        )
+        marked = tuple(_marked(p) if isinstance(p, Tensor) else p for p in parts)
         return marked if isinstance(result, tuple) else marked[0]
 
     return call
 
 
+def _marked(grad: Tensor) -> Any:
+    return set_grad_fn_name(_WithoutDoubleBackward.apply(new(grad._a).requires_grad_()), "torch::autograd::Error")
+
+
 class _WithoutDoubleBackward(Function):
     @staticmethod
-    def forward(ctx: Any, result: Tensor, *grads: Tensor) -> Any:
-        return result.clone()
+    def forward(ctx: Any, grad: Tensor) -> Any:
+        return grad.clone()
 
     @staticmethod
     def backward(ctx: Any, *grads: Any) -> Any:

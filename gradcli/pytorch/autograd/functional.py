@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain, repeat
 from typing import Any
 
@@ -13,6 +13,7 @@ from gradcli.pytorch.modes import Mode, _Switch, enable_grad
 from gradcli.pytorch.operations.creation import ones_like, zeros_like
 from gradcli.pytorch.operations.joining import stack
 from gradcli.pytorch.operations.views import reshape
+from gradcli.pytorch.record import dependencies, edge_of
 from gradcli.pytorch.tensor import Tensor
 
 __all__ = ["hessian", "hvp", "jacobian", "jvp", "vhp", "vjp"]
@@ -25,13 +26,13 @@ def leaves(tree: Any) -> list[Any]:
     return [tree]
 
 
-def filled(tree: Any, values: Iterator[Any]) -> Any:
+def with_leaves(tree: Any, values: Iterator[Any]) -> Any:
     """Return nested lists, tuples and dicts with other leaves."""
     if isinstance(tree, dict):
-        return {key: filled(inner, values) for key, inner in tree.items()}
+        return {key: with_leaves(inner, values) for key, inner in tree.items()}
     if not isinstance(tree, list | tuple):
         return next(values)
-    result = [filled(x, values) for x in tree]
+    result = [with_leaves(x, values) for x in tree]
     return type(tree)(*result) if hasattr(tree, "_fields") else type(tree)(result)
 
 
@@ -58,7 +59,7 @@ def _variables(func: Callable[..., Any], inputs: Any, create: bool) -> tuple[Ten
 
 def _cut(result: Any, outside: bool) -> Any:
     """Return a function's results, without their history unless `outside` needs it."""
-    return filled(result, (x if outside or not isinstance(x, Tensor) else x.detach() for x in leaves(result)))
+    return with_leaves(result, (x if outside or not isinstance(x, Tensor) else x.detach() for x in leaves(result)))
 
 
 def _vectors(v: Any, others: Any, function: str) -> list[Tensor]:
@@ -83,7 +84,7 @@ def unit(x: Tensor, index: int) -> Tensor:
     return result
 
 
-def assembled(parts: Sequence[Any], axis: int, y: Tensor, x: Tensor) -> Tensor:
+def assemble_jacobian(parts: Sequence[Any], axis: int, y: Tensor, x: Tensor) -> Tensor:
     """Return the rows or columns of the Jacobian of a tensor by another as one tensor, of the shape of both."""
     shape = (*y.shape, *x.shape)
     if len(parts) < 2:  # a stack of one would turn -0 into 0
@@ -107,46 +108,101 @@ def derivatives(
     """
     with requested(whole or Request(name)) as request:
         rows = [gradients(y, xs, unit(y, i), create) for i in range(y.numel())]
-        result = tuple(assembled([row[k] for row in rows], 0, y, x) for k, x in enumerate(xs))
+        result = tuple(assemble_jacobian([row[k] for row in rows], 0, y, x) for k, x in enumerate(xs))
         if request is not whole:
             request.result = result
     return result
 
 
-@enable_grad()
-def jacobian(func: Callable[..., Any], inputs: Any, create_graph: bool = False, *_: Any, **__: Any) -> Any:
-    xs = _variables(func, inputs, create_graph)
-    y = func(*xs)
-    result = (filled(inputs, iter(derivatives(output, xs, create_graph, "jacobian"))) for output in leaves(y))
-    return _cut(filled(y, result), create_graph)
+def _check_outputs(outputs: Sequence[Tensor], strict: bool) -> None:
+    """Check, if a call is strict, that each output requires a gradient."""
+    for i, y in enumerate(outputs):
+        raise_if(strict and not y.requires_grad, "output without a gradient", i)
+
+
+def _check_slopes(slopes: Sequence[Any], strict: bool) -> None:
+    """Check, if a call is strict, that the gradient by each input depends on the inputs."""
+    for i, g in enumerate(slopes):
+        raise_if(strict and (g is None or not g.requires_grad), "jacobian without a gradient", i)
+
+
+def _check_reached(ys: Iterable[Tensor], xs: Sequence[Tensor], what: str) -> None:
+    """Check that tensors depend on each of others."""
+    reached = dependencies([edge_of(y)[0] for y in ys])
+    for k, x in enumerate(xs):
+        raise_if(edge_of(x)[0] not in reached, "independent of an input", what, k, "")
+
+
+def _check_result(outputs: Sequence[Tensor], xs: Sequence[Tensor], strict: bool) -> None:
+    """Check, if a call is strict, that outputs require gradients, and depend on each input."""
+    _check_outputs(outputs, strict)
+    if strict:
+        _check_reached(outputs, xs, "The output")
 
 
 @enable_grad()
-def hessian(func: Callable[..., Any], inputs: Any, create_graph: bool = False, strict: bool = False, **_: Any) -> Any:
+def jacobian(
+    func: Callable[..., Any], inputs: Any, create_graph: bool = False, strict: bool = False, vectorize: bool = False,
+    strategy: str = "reverse-mode",
+) -> Any:  # fmt: skip
+    raise_if(strict and vectorize, "strict and vectorized")
     xs = _variables(func, inputs, create_graph)
     y = func(*xs)
+    _check_outputs(leaves(y), strict)
+    blocks = []
+    for i, output in enumerate(leaves(y)):
+        if strict:
+            _check_reached([output], xs, f"Output {i}")
+        blocks.append(derivatives(output, xs, create_graph, "jacobian"))
+        for k, block in enumerate(blocks[-1]):
+            wrong = strict and create_graph and not block.requires_grad
+            raise_if(wrong, "independent of an input", "The jacobian", k, " when create_graph=True")
+    return _cut(with_leaves(y, (with_leaves(inputs, iter(row)) for row in blocks)), create_graph)
+
+
+@enable_grad()
+def hessian(
+    func: Callable[..., Any], inputs: Any, create_graph: bool = False, strict: bool = False, vectorize: bool = False,
+    outer_jacobian_strategy: str = "reverse-mode",
+) -> Any:  # fmt: skip
+    raise_if(strict and vectorize, "strict and vectorized")
+    xs = _variables(func, inputs, create_graph)
+    y = func(*xs)
+    _check_outputs(leaves(y), strict)
     raise_if(y.numel() != 1, "result of a hessian")
     with requested(Request("hessian")) as request:
-        request.result = [derivatives(g, xs, create_graph) for g in gradients(y, xs)]
-    rows = (filled(inputs, iter(blocks)) for blocks in request.result)
-    return _cut(filled(inputs, rows), create_graph)
+        slopes = gradients(y, xs)
+        reached = dependencies([edge_of(y)[0]])
+        _check_slopes([g if edge_of(x)[0] in reached else None for g, x in zip(slopes, xs, strict=True)], strict)
+        for i, g in enumerate(slopes if strict else ()):
+            _check_reached([g], xs, f"Output {i}")
+        request.result = [derivatives(g, xs, create_graph) for g in slopes]
+    rows = (with_leaves(inputs, iter(blocks)) for blocks in request.result)
+    return _cut(with_leaves(inputs, rows), create_graph)
 
 
 @enable_grad()
 def vjp(func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False) -> Any:
     xs = _variables(func, inputs, create_graph)
     y = func(*xs)
-    vs = _vectors(v, y, "user-provided function returns")
+    _check_result(leaves(y), xs, strict)
+    pairs = [(o, w) for o, w in zip(leaves(y), _vectors(v, y, "user-provided function returns"), strict=True)]
+    pairs = [(o, w) for o, w in pairs if o.requires_grad]
     with requested(Request("vjp")) as request:
-        request.result = grad(leaves(y), xs, vs, create_graph=create_graph, materialize_grads=True)
-    return _cut((y, filled(inputs, iter(request.result))), create_graph)
+        if pairs:
+            outputs, vs = zip(*pairs, strict=True)
+            request.result = grad(outputs, xs, vs, create_graph=create_graph, materialize_grads=True)
+    return _cut((y, with_leaves(inputs, iter(request.result or map(zeros_like, xs)))), create_graph)
 
 
 @enable_grad()
 def jvp(func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False) -> Any:
     xs = _variables(func, inputs, create_graph)
     y, tangents = func(*xs), _vectors(v, inputs, "input to the user-provided function is")
-    return _cut((y, filled(y, (pushed(output, xs, tangents) for output in leaves(y)))), create_graph)
+    _check_result(leaves(y), xs, strict)
+    return _cut(
+        (y, with_leaves(y, (jacobian_vector_product(output, xs, tangents) for output in leaves(y)))), create_graph
+    )
 
 
 @enable_grad()
@@ -154,15 +210,16 @@ def vhp(func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool
     """Return a function's result, and vᵀH, which is H·v, as H is symmetric."""
     xs = _variables(func, inputs, create_graph)
     y, vs = func(*xs), _vectors(v, inputs, "input to the user-provided function is")
+    _check_result(leaves(y), xs, strict)
     with requested(Request("hvp", vs)) as request:
-        request.result = _of_gradients(y, xs, vs, xs, None, create_graph)
-    return _cut((y, filled(inputs, iter(request.result))), create_graph)
+        request.result = _of_gradients(y, xs, vs, xs, None, create_graph, strict)
+    return _cut((y, with_leaves(inputs, iter(request.result))), create_graph)
 
 
 hvp = vhp
 
 
-def pushed(y: Tensor, xs: Sequence[Tensor], tangents: Sequence[Tensor]) -> Tensor:
+def jacobian_vector_product(y: Tensor, xs: Sequence[Tensor], tangents: Sequence[Tensor]) -> Tensor:
     """Return J·v of a tensor: the derivative of wᵀJ by w, times v."""
     w = zeros_like(y.detach(), requires_grad=True)
     with requested(Request("jvp", tangents)) as request:
@@ -170,9 +227,12 @@ def pushed(y: Tensor, xs: Sequence[Tensor], tangents: Sequence[Tensor]) -> Tenso
     return request.result[0]  # type: ignore[no-any-return]
 
 
-def _of_gradients(y: Tensor, xs: Any, vs: Any, by: Sequence[Tensor], w: Tensor | None, create: bool) -> tuple[Any, ...]:
+def _of_gradients(
+    y: Tensor, xs: Any, vs: Any, by: Sequence[Tensor], w: Tensor | None, create: bool, strict: bool = False
+) -> tuple[Any, ...]:
     """Return the gradients, by other tensors, of the gradients of y, which is weighted by w, times vectors."""
     first = grad(y, xs, w, create_graph=True, allow_unused=True) if y.requires_grad else ()
+    _check_slopes(first, strict)
     pairs = [(g, v) for g, v in zip(first, vs, strict=False) if g is not None and g.requires_grad]
     if not pairs:
         return tuple(map(zeros_like, by))

@@ -7,7 +7,7 @@ from typing import Any
 
 from gradcli.pytorch.names import pytorch_names
 
-_FILES = ("layers", "recurrent", "attention", "transformer", "bags", "convolutions", "modules", "containers", "module")
+_FILES = ("layers", "recurrent", "attention", "transformer", "windows", "modules", "containers", "module")
 __all__: list[str] = []  # all is found by name
 
 

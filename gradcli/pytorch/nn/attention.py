@@ -6,15 +6,17 @@ import math
 from functools import partial
 from typing import Any
 
-from gradcli.pytorch.calls import called
-from gradcli.pytorch.dtypes import OF_NUMPY
+from gradcli.graph.calls import call_of
+from gradcli.pytorch.calls import number, set_grad_fn_name
+from gradcli.pytorch.dispatch import NN
 from gradcli.pytorch.messages import raise_if, warn
-from gradcli.pytorch.names import TORCH, calling
+from gradcli.pytorch.names import TORCH, function
 from gradcli.pytorch.nn import functional as F
 from gradcli.pytorch.nn import init
 from gradcli.pytorch.nn.layers import Linear, _Layer
 from gradcli.pytorch.operations.creation import zeros, zeros_like
 from gradcli.pytorch.operations.joining import cat
+from gradcli.pytorch.record import apply
 from gradcli.pytorch.tensor import Tensor
 
 _MINUS_INFINITY = -math.inf
@@ -25,16 +27,22 @@ def _added(mask: Any, dtype: Any) -> Any:
     return mask if mask.is_floating_point() else zeros_like(mask, dtype=dtype).masked_fill(mask, _MINUS_INFINITY)
 
 
-@partial(calling, name="scaled_dot_product_attention")
+@function("scaled_dot_product_attention", module=NN)
 def scaled_dot_product_attention(
-    query: Tensor, key: Any, value: Any, attn_mask: Any = None, dropout_p: float = 0.0, is_causal: bool = False, *,
-    scale: float | None = None, enable_gqa: bool = False,
+    query: Tensor, key: Any, value: Any, attn_mask: Any, dropout_p: float, is_causal: bool, scale: float | None,
+    enable_gqa: bool,
 ) -> Any:  # fmt: skip
     """Return softmax(query @ key.mT · scale + mask) @ value."""
+    inputs = query, key, value
+    raise_if(min(x.dim() for x in inputs) < 2, "axes of attention", *(x.dim() for x in inputs))
+    raise_if(len({x.dtype for x in inputs}) > 1, "dtypes of attention", *(x.dtype.in_c for x in inputs))
+    raise_if(not query.is_floating_point(), "attention to integers", query.dtype.word)
     other = attn_mask is not None and attn_mask.dtype.name not in ("bool", "float32", query.dtype.name)
     raise_if(other, "dtype of an attention mask", *(x.dtype.in_c for x in (attn_mask, query) if other))
     is_fused = _is_fused(query, key, value, attn_mask, dropout_p, enable_gqa)
     raise_if(is_causal and attn_mask is not None and not is_fused, "causal beside a mask")
+    if not (dropout_p or enable_gqa) and _fits(query, key, value, attn_mask):
+        return _attention(query, key, value, attn_mask, is_causal, scale, is_fused)
     if enable_gqa:
         key, value = (x.repeat_interleave(query.shape[-3] // x.shape[-3], -3) for x in (key, value))
     scores = query @ key.transpose(-2, -1) * (query.shape[-1] ** -0.5 if scale is None else scale)
@@ -44,7 +52,33 @@ def scaled_dot_product_attention(
     for mask in masks:
         scores = scores + _added(mask, query.dtype)
     result = F.dropout(_softmax(scores) if masks else scores.softmax(-1), dropout_p) @ value
-    return called(result, "ScaledDotProductFlashAttentionForCpuBackward0") if is_fused else result
+    return set_grad_fn_name(result, "ScaledDotProductFlashAttentionForCpuBackward0") if is_fused else result
+
+
+def _fits(query: Any, key: Any, value: Any, mask: Any) -> bool:
+    """Return whether attention is one step: of stacks of one shape, without dropout; others are composed, or errors."""
+    stacks = [x.shape[:-2] for x in (query, key, value)]
+    lengths = query.shape[-1] == key.shape[-1] and key.shape[-2] == value.shape[-2]
+    scores = (*stacks[0], query.shape[-2], key.shape[-2])
+    ends = scores if mask is None else mask.shape
+    fits = len(ends) <= len(scores) and all(n in (1, m) for n, m in zip(ends[::-1], scores[::-1], strict=False))
+    return bool(fits and lengths and stacks[0] == stacks[1] == stacks[2] and query.numel() and key.numel())
+
+
+def _attention(q: Any, k: Any, v: Any, mask: Any, is_causal: bool, scale: float | None, is_fused: bool) -> Any:
+    """Return attention as one step, with PyTorch's functions of it."""
+    masked = mask is not None or is_causal
+    keys, product = "MulBackward1(Transpose(1))", "UnsafeView(Bmm(View(Expand({})),{}))" if q.dim() > 2 else "Mm({},{})"
+    scores = product.format("MulBackward1(0)", f"ReshapeAlias(Expand({keys}))" if q.dim() > 2 else keys)
+    scores = f"Add({scores},{'_' if mask is None else 3})" if masked else scores
+    name = product.format(f"SafeSoftmax({scores})", "View(Expand(2))" if q.dim() > 2 else "2")
+    name = "ScaledDotProductFlashAttentionForCpuBackward0" if is_fused else name
+    given = tuple(n for n, x in (("attn_mask", mask), ("scale", scale)) if x is not None)
+    numbers = [] if scale is None else [number(scale, q.dtype)]
+    settings = given, is_causal, False
+    build = partial(call_of, "scaled_dot_product_attention", settings)
+    operands = [x for x in (q, k, v, mask) if x is not None]
+    return apply("scaled_dot_product_attention", build, operands, settings, name, numbers)
 
 
 def _is_fused(query: Any, key: Any, value: Any, mask: Any, dropout: float, grouped: bool) -> bool:
@@ -75,16 +109,17 @@ class MultiheadAttention(_Layer):
 
     def _build(self) -> None:
         size, heads = self.embed_dim, self.num_heads
+        raise_if(size <= 0 or heads <= 0, "sizes of attention", size, heads)
         self.kdim, self.vdim = (size if n is None else n for n in (self.kdim, self.vdim))
         self.head_dim = size // heads
-        raise_if(size % heads, "heads of attention")
+        raise_if(size % heads, "heads of attention", about=(size, heads))
         self._qkv_same_embed_dim = self.kdim == size == self.vdim
         separate = {"q_proj_weight": size, "k_proj_weight": self.kdim, "v_proj_weight": self.vdim}
         for name, inputs in separate.items():
             self.register_parameter(name, None if self._qkv_same_embed_dim else self._empty(size, inputs))
         self.register_parameter("in_proj_weight", self._empty(3 * size, size) if self._qkv_same_embed_dim else None)
         self.register_parameter("in_proj_bias", self._empty(3 * size) if self.bias else None)
-        self.out_proj = NonDynamicallyQuantizableLinear(size, size, self.bias, dtype=OF_NUMPY[self._kind])
+        self.out_proj = NonDynamicallyQuantizableLinear(size, size, self.bias, dtype=self._kind)
         for name in ("bias_k", "bias_v"):
             self.register_parameter(name, self._empty(1, 1, size) if self.add_bias_kv else None)
         self._reset_parameters()
@@ -194,7 +229,7 @@ class MultiheadAttention(_Layer):
         q, k, v = (x.contiguous().view(-1, self.num_heads, *x.shape[1:]) for x in (q, k, v))
         if mask is not None:
             mask = mask.unsqueeze(0) if len(mask) == 1 else mask.view(-1, self.num_heads, *mask.shape[1:])
-        output = scaled_dot_product_attention(q, k, v, mask, self.dropout if self.training else 0.0, is_causal)
+        output = F.scaled_dot_product_attention(q, k, v, mask, self.dropout if self.training else 0.0, is_causal)
         return output.permute(2, 0, 1, 3)
 
 

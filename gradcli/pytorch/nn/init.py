@@ -9,24 +9,23 @@ from typing import Any
 import numpy as np
 
 from gradcli.pytorch.generator import DEFAULT
-from gradcli.pytorch.limits import limited
 from gradcli.pytorch.messages import raise_if, warn
-from gradcli.pytorch.modes import no_grad
+from gradcli.pytorch.modes import unrecorded
 from gradcli.pytorch.operations.creation import eye
 from gradcli.pytorch.tensor import Tensor, of_array
 
 
-@no_grad()
+@unrecorded()
 def uniform_(tensor: Any, a: float = 0.0, b: float = 1.0, generator: Any = None) -> Tensor:
     return tensor.uniform_(a, b, generator=generator)
 
 
-@no_grad()
+@unrecorded()
 def normal_(tensor: Any, mean: float = 0.0, std: float = 1.0, generator: Any = None) -> Tensor:
     return tensor.normal_(mean, std, generator=generator)
 
 
-@no_grad()
+@unrecorded()
 def constant_(tensor: Any, val: float) -> Tensor:
     return tensor.fill_(val)
 
@@ -39,15 +38,15 @@ def ones_(tensor: Tensor) -> Tensor:
     return constant_(tensor, 1.0)
 
 
-@limited("init.eye_")
-@no_grad()
+@unrecorded()
 def eye_(tensor: Any) -> Tensor:
+    raise_if(tensor.dim() != 2, "rank of an identity")
     return tensor.copy_(eye(*tensor.shape))
 
 
-@limited("init.orthogonal_")
-@no_grad()
+@unrecorded()
 def orthogonal_(tensor: Any, gain: float = 1, generator: Any = None) -> Tensor:
+    raise_if(tensor.dim() < 2, "rank of an orthogonal tensor")
     numbers = (generator or DEFAULT).normal(tensor.numel(), tensor._a.dtype).reshape(len(tensor), -1)
     wide = numbers.shape[0] < numbers.shape[1]
     q, r = np.linalg.qr((numbers.T if wide else numbers).astype(np.float64))
@@ -68,9 +67,9 @@ def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
     return gains[nonlinearity]
 
 
-@limited("init.fan")
 def _fans(tensor: Tensor) -> tuple[int, int]:
     """Return how many numbers go into an output, and come out of an input."""
+    raise_if(tensor.dim() < 2, "rank of a fan")
     inner = math.prod(tensor.shape[2:])
     return tensor.shape[1] * inner, tensor.shape[0] * inner
 

@@ -4,25 +4,21 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from functools import cache
 from typing import Any, ClassVar
 
 import numpy as np
 
+from gradcli.pytorch.calls import set_grad_fn_name
+from gradcli.pytorch.dispatch import NN
 from gradcli.pytorch.dtypes import check_device, chosen, default_dtype
-from gradcli.pytorch.limits import check_limits
-from gradcli.pytorch.messages import missing_if, raise_if
+from gradcli.pytorch.messages import missing_if, raise_if, warn
+from gradcli.pytorch.names import TORCH, function
 from gradcli.pytorch.nn import functional as F
 from gradcli.pytorch.nn import init
 from gradcli.pytorch.nn.module import Module, Parameter
 from gradcli.pytorch.nn.table import bound_arguments, parameters, rows
+from gradcli.pytorch.operations.joining import stack
 from gradcli.pytorch.tensor import Tensor, of_array
-
-
-@cache
-def _pytorch_name(cls: type) -> str:
-    """Return the name of PyTorch's module that a class is, or that a script's own class is based on."""
-    return next((c.__name__ for c in cls.__mro__ if c.__name__ in rows()), "")
 
 
 class _Layer(Module):
@@ -44,9 +40,8 @@ class _Layer(Module):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__()
         arguments = bound_arguments(type(self).__name__, self.takes, args, kwargs)
-        self.__dict__["_kind"] = chosen(arguments.pop("dtype", None), default_dtype()).numpy
+        self.__dict__["_kind"] = chosen(arguments.pop("dtype", None), default_dtype())
         check_device(arguments.pop("device", None))
-        check_limits(_pytorch_name(type(self)), arguments)  # type: ignore[arg-type]
         for name, value in arguments.items():
             if isinstance(value, Tensor):
                 self.register_buffer(name, value)
@@ -58,7 +53,7 @@ class _Layer(Module):
         """Make the parameters."""
 
     def _empty(self, *shape: int) -> Parameter:
-        return Parameter(of_array(np.zeros(shape, self._kind)))
+        return Parameter(TORCH["empty"](shape, dtype=self._kind))
 
     def _affine(self, shape: Sequence[int], weight: bool, bias: bool) -> None:
         """Register the parameters `weight`, ones, and `bias`, zeros, if the module has them."""
@@ -173,15 +168,24 @@ class Embedding(_Layer):
             raise_if(not -rows <= self.padding_idx < rows, "padding outside")
             self.padding_idx = self.padding_idx % rows
         initial = self._buffers.pop("_weight", self.__dict__.pop("_weight", None))
-        self.weight = init.normal_(self._empty(rows, self.embedding_dim)) if initial is None else Parameter(initial)
-        if self.padding_idx is not None and initial is None:
+        if initial is not None:
+            raise_if(initial.shape != (rows, self.embedding_dim), "size of the vectors of a table")
+            self.weight = Parameter(initial)
+            return
+        self.weight = self._empty(rows, self.embedding_dim)
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        init.normal_(self.weight)
+        if self.padding_idx is not None:
             self.weight._a[self.padding_idx] = 0
 
     @classmethod
-    def from_pretrained(cls, embeddings: Tensor, freeze: bool = True, padding_idx: int | None = None) -> Any:
-        result = cls(*embeddings.shape, padding_idx)
-        result.weight = Parameter(embeddings, requires_grad=not freeze)
-        return result
+    def from_pretrained(cls, embeddings: Tensor, freeze: bool = True, *args: Any, **kwargs: Any) -> Any:
+        raise_if(embeddings.dim() != 2, "no vectors of a table")
+        table = cls(*embeddings.shape, *args, _weight=embeddings, **kwargs)
+        table.weight.requires_grad_(not freeze)
+        return table
 
 
 # Normalisation
@@ -190,25 +194,42 @@ class Embedding(_Layer):
 class _BatchNorm(_Layer):
     def _build(self) -> None:
         self._affine((self.num_features,), self.affine, self.affine)
-        zeros = np.zeros(self.num_features, self._kind)
-        buffers = {"running_mean": zeros, "running_var": zeros + 1, "num_batches_tracked": np.array(0)}
-        for name, value in buffers.items():
-            self.register_buffer(name, of_array(value) if self.track_running_stats else None)
+        for name in ("running_mean", "running_var"):
+            statistic = TORCH["empty"](self.num_features, dtype=self._kind)
+            self.register_buffer(name, statistic if self.track_running_stats else None)
+        self.register_buffer("num_batches_tracked", of_array(np.array(0)) if self.track_running_stats else None)
+        self.reset_running_stats()
+
+    def reset_running_stats(self) -> None:
+        if self.track_running_stats:
+            for buffer, first in ((self.running_mean, 0), (self.running_var, 1), (self.num_batches_tracked, 0)):
+                buffer.fill_(first)
+
+    def reset_parameters(self) -> None:
+        self.reset_running_stats()
+        if self.affine:
+            init.ones_(self.weight)
+            init.zeros_(self.bias)
 
     def forward(self, input: Any) -> Any:
-        check_limits(f"{_pytorch_name(type(self))}.forward", {"input": input})  # type: ignore[arg-type]
+        ranks = (2, 3) if self.axes == 1 else (self.axes + 2,)
+        wrong = input.dim() not in ranks
+        raise_if(wrong, "rank for a batch", " or ".join(f"{n}D" for n in ranks), input.dim())
+        momentum = self.momentum
         if self.training and self.num_batches_tracked is not None:
-            self.num_batches_tracked._a[...] += 1
+            self.num_batches_tracked.add_(1)
+            if momentum is None:  # the running statistics are means over all batches
+                momentum = 1 / self.num_batches_tracked.item()
         of_batch = self.training or self.running_mean is None
         kept = (self.running_mean, self.running_var, self.weight, self.bias)
-        return F.batch_norm(input, *kept, of_batch, self.momentum, self.eps)
+        return F.batch_norm(input, *kept, of_batch, momentum, self.eps)
 
 
 class _InstanceNorm(_BatchNorm):
     def forward(self, input: Any) -> Any:
-        other = self.track_running_stats or input.dim() != self.axes + 2
-        missing_if(other, f"torch.nn.{type(self).__name__} with running statistics or of {input.dim()} axes")
-        return F.instance_norm(input, None, None, self.weight, self.bias, eps=self.eps)
+        missing_if(input.dim() != self.axes + 2, f"torch.nn.{type(self).__name__} of {input.dim()} axes")
+        kept = (self.running_mean, self.running_var, self.weight, self.bias)
+        return F.instance_norm(input, *kept, self.training or self.running_mean is None, self.momentum or 0, self.eps)
 
 
 class GroupNorm(_Layer):
@@ -244,3 +265,79 @@ class RMSNorm(_Layer):
 
 class _Dropout(_Layer):
     """A layer of dropout."""
+
+    def _build(self) -> None:
+        F.check_probability(self.p)
+
+
+# Bags of vectors of a table: each is summed up, averaged, or its largest numbers are taken
+
+
+@function("embedding_bag", module=NN)
+def embedding_bag(
+    input: Any, weight: Any, offsets: Any, max_norm: Any, norm_type: float, scale_grad_by_freq: bool, mode: str,
+    sparse: bool, per_sample_weights: Any, include_last_offset: bool, padding_idx: int | None,
+) -> Any:  # fmt: skip
+    if not weight.is_floating_point() and input.is_floating_point():
+        warn("old order of embedding_bag")
+        input, weight = weight, input
+    missing_if(scale_grad_by_freq, "torch.nn.functional.embedding_bag(scale_grad_by_freq=…)")
+    missing_if(sparse, "torch.nn.functional.embedding_bag(sparse=…)")
+    _check(input, weight, offsets, mode, per_sample_weights)
+    ends = _ends(input, offsets, include_last_offset)
+    flat = input.reshape(-1)
+    numbers, bags = flat._a[..., 0], np.repeat(np.arange(len(ends) - 1), np.diff(ends))
+    kept = np.flatnonzero(numbers[: len(bags)] != (-1 if padding_idx is None else padding_idx % len(weight)))
+    rows, bags = F.embedding(flat[of_array(kept)], weight, None, max_norm, norm_type), bags[kept]
+    if per_sample_weights is not None:
+        rows = rows * per_sample_weights.reshape(-1)[of_array(kept)].unsqueeze(-1)
+    empty = TORCH["zeros"](len(ends) - 1, weight.shape[1], dtype=weight.dtype)
+    if mode == "max":
+        each = [rows[of_array(np.flatnonzero(bags == k))] for k in range(len(empty))]
+        result = stack([x.max(0).values if len(x) else x.sum(0) for x in each]) if each else empty
+    else:
+        result = empty.index_add(0, of_array(bags), rows)
+    if mode == "mean":
+        counts = np.maximum(np.bincount(bags, minlength=len(empty)), 1)
+        result = result / of_array(counts[:, None].astype(weight._a.dtype))
+    return set_grad_fn_name(result, "EmbeddingBagBackward0")
+
+
+def _check(input: Any, weight: Any, offsets: Any, mode: str, factors: Any) -> None:
+    if factors is not None:
+        raise_if(factors.shape != input.shape, "shape of weights in bags", factors.shape, input.shape)
+    rank = input.dim()
+    raise_if(rank not in (1, 2), "axes of bags", rank)
+    raise_if(mode not in ("sum", "mean", "max"), "mode of bags")
+    raise_if(rank == 2 and offsets is not None, "offsets beside rows", type(offsets))
+    raise_if(rank == 1 and not isinstance(offsets, Tensor), "no offsets", type(offsets).__name__.removesuffix("Type"))
+    raise_if(rank == 1 and offsets.dim() != 1, "axes of offsets")
+    raise_if(factors is not None and mode != "sum", "weights of bags that are not summed up", mode)
+    ids = input._a.reshape(-1)
+    raise_if(ids.dtype.kind != "i", "dtype of indices in bags", input.type())
+    bad = np.flatnonzero((ids < 0) | (ids >= len(weight)))[:1]
+    raise_if(bad.size, "index in a bag", *bad, *ids[bad], len(weight))
+    other = factors is not None and factors.dtype is not weight.dtype
+    raise_if(other, "dtype of weights in bags", weight.type(), other and factors.type())
+
+
+def _ends(input: Any, offsets: Any, with_last: bool) -> list[int]:
+    """Return where each bag begins, and where the last one ends."""
+    if input.dim() == 2:
+        rows, columns = input.shape
+        return [k * columns for k in range(rows + 1)]
+    ends: list[int] = offsets._a[..., 0].tolist()
+    count = input.numel()
+    raise_if(ends and ends[0], "first offset", *ends[:1])
+    raise_if(ends and ends[-1] > count, "last offset", count, *ends[-1:])
+    missing_if(sorted(ends) != ends, "torch.nn.functional.embedding_bag with offsets that decrease")
+    return ends if with_last else [*ends, count]
+
+
+class EmbeddingBag(Embedding):
+    """A table of vectors, of which bags are summed up, averaged, or reduced to the largest numbers."""
+
+    def forward(self, input: Any, offsets: Any = None, per_sample_weights: Any = None) -> Any:
+        settings = (self.max_norm, self.norm_type, self.scale_grad_by_freq, self.mode, self.sparse)
+        rest = (per_sample_weights, self.include_last_offset, self.padding_idx)
+        return F.embedding_bag(input, self.weight, offsets, *settings, *rest)

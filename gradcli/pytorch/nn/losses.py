@@ -2,37 +2,33 @@
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Callable
-from functools import wraps
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from gradcli.graph.construct import call
+from gradcli.graph.calls import call_of, call_with
 from gradcli.graph.node import Node, cast, const
-from gradcli.pytorch.calls import called, check_numbers, exact, named
+from gradcli.pytorch.calls import call_function, check_numbers, number, set_grad_fn_name
+from gradcli.pytorch.dispatch import NN
 from gradcli.pytorch.dtypes import result_dtype
 from gradcli.pytorch.functions import fact, grad_name
-from gradcli.pytorch.limits import check_limits
 from gradcli.pytorch.messages import raise_if, torch_error, warn
-from gradcli.pytorch.nn.table import taken
+from gradcli.pytorch.names import function
 from gradcli.pytorch.operations.joining import broadcast_tensors
 from gradcli.pytorch.operations.operators import where
 from gradcli.pytorch.record import apply
-from gradcli.pytorch.signatures import signature
-from gradcli.pytorch.tensor import Tensor, of_array
+from gradcli.pytorch.tensor import Tensor
 from gradcli.vocabulary import FUNCTIONS
-from gradcli.vocabulary.losses import IGNORED, at_classes, reduced
 
 
-def reduction_of(size_average: Any, reduce_: Any, reduction: str) -> str:
+def reduction_of(size_average: Any = None, reduce: Any = None, reduction: str = "mean") -> str:
     """Return how a loss of many samples becomes one, from the arguments of today or of old.
 
     Errors: `ValueError` for a way that is none.
     """
-    if size_average is not None or reduce_ is not None:
-        whole, single = (flag is None or bool(flag) for flag in (size_average, reduce_))
+    if size_average is not None or reduce is not None:
+        whole, single = (flag is None or bool(flag) for flag in (size_average, reduce))
         result = "mean" if whole and single else "sum" if single else "none"
         warn("old reduction", result)
         return result
@@ -43,62 +39,33 @@ def reduction_of(size_average: Any, reduce_: Any, reduction: str) -> str:
     return reduction
 
 
-def _reducing(also: str = "", inner: str = "") -> Callable[[Callable[..., Any]], Callable[..., Tensor]]:
-    """Return a decorator that gives a loss the parameters of its reduction, if its module has them.
-
-    What takes `how` is told it; of all others, which return the losses of the samples, they become one here.
-    `inner` is PyTorch's function in C++, which tells what is no tensor.
-    """
-
-    def register(loss: Callable[..., Any]) -> Callable[..., Tensor]:
-        parameters = inspect.signature(loss).parameters
-        names = [n for n in parameters if n != "how"]
-        operands = [n for n in names if parameters[n].default is parameters[n].empty]
-        positional = dict.fromkeys((*operands, *taken(loss.__name__), *names))
-
-        @wraps(loss)
-        def call(*args: Any, **kwargs: Any) -> Tensor:
-            arguments = dict(zip(positional, args, strict=False)) | kwargs
-            old = arguments.pop("size_average", None), arguments.pop("reduce", None)
-            reduction = arguments.pop("reduction", "mean")
-            how = reduction if reduction == also else reduction_of(*old, reduction)
-            check_limits(loss.__name__, arguments)
-            try:
-                return loss(**arguments, how=how) if "how" in parameters else _one(loss(**arguments), how)
-            except AttributeError:
-                if inner:
-                    signature(inner).check_tensors(inner, [arguments[x] for x in operands])
-                raise
-
-        return call
-
-    return register
-
-
 def _one(loss: Any, how: str) -> Any:
+    """Return the mean or the sum of the losses of samples, or these."""
     return loss.mean() if how == "mean" else loss.sum() if how == "sum" else loss
 
 
 # Of the difference between numbers
 
 
-@_reducing()
-def mse_loss(input: Tensor, target: Tensor, how: str, weight: Tensor | None = None) -> Tensor:
-    return _compared("mse_loss", input, target, how, weight)
+@function("mse_loss", module=NN)
+def mse_loss(input: Tensor, target: Tensor, weight: Tensor | None, **options: Any) -> Tensor:
+    return _compared("mse_loss", input, target, reduction_of(**options), weight)
 
 
-@_reducing()
-def l1_loss(input: Tensor, target: Tensor, how: str, weight: Tensor | None = None) -> Tensor:
-    return _compared("l1_loss", input, target, how, weight)
+@function("l1_loss", module=NN)
+def l1_loss(input: Tensor, target: Tensor, weight: Tensor | None, **options: Any) -> Tensor:
+    return _compared("l1_loss", input, target, reduction_of(**options), weight)
 
 
-@_reducing()
-def huber_loss(input: Tensor, target: Tensor, how: str, delta: float = 1.0, weight: Tensor | None = None) -> Tensor:
-    return _compared("huber_loss", input, target, how, weight, delta=delta)
+@function("huber_loss", module=NN)
+def huber_loss(input: Tensor, target: Tensor, delta: float, weight: Tensor | None, **options: Any) -> Tensor:
+    raise_if(delta <= 0, "delta of a huber loss")
+    return _compared("huber_loss", input, target, reduction_of(**options), weight, delta=delta)
 
 
-@_reducing()
-def smooth_l1_loss(input: Tensor, target: Tensor, how: str, beta: float = 1.0) -> Tensor:
+@function("smooth_l1_loss", module=NN)
+def smooth_l1_loss(input: Tensor, target: Tensor, beta: float, **options: Any) -> Tensor:
+    how = reduction_of(**options)
     if not beta:
         return _compared("l1_loss", input, target, how, None)
     return _compared("smooth_l1_loss", input, target, how, None, beta=beta)
@@ -108,7 +75,7 @@ def _compared(name: str, input: Any, target: Any, how: str, weight: Tensor | Non
     """Return the loss of the vocabulary, weighted as PyTorch weights it."""
     if target.size() != input.size():
         warn("size of the target", target.shape, input.shape)
-        input, target = broadcast_tensors(input, target)
+        input, target = broadcast_tensors((input, target))
     if weight is not None:
         loss = _compared(name, input, target, "none", None, **more)
         raise_if(weight.shape != loss.shape, "size of weights")
@@ -119,33 +86,33 @@ def _compared(name: str, input: Any, target: Any, how: str, weight: Tensor | Non
     if how == "mean" and not kind.is_floating_point:
         return (input - target).mean()
 
-    def build(x: Node, y: Node) -> Node:
-        settings = {k: const(exact(v)) for k, v in more.items()}
+    def build(x: Node, y: Node, *numbers: Node) -> Node:
+        settings = dict(zip(more, numbers, strict=True))
         return FUNCTIONS[name](cast(x, kind.name), cast(y, kind.name), reduction=how, **settings)
 
     named = {"mean": "MeanBackward0", "sum": "SumBackward0", "none": "AbsBackward0"}[how]
     grad = grad_name(name) if fact("composed", name) is None else named
-    return apply(name, build, (input, target), (how, tuple(more.items())), grad)
+    return apply(name, build, (input, target), (how,), grad, [number(v, kind) for v in more.values()])
 
 
 # Of probabilities
 
 
-@_reducing()
-def binary_cross_entropy(input: Tensor, target: Tensor, how: str, weight: Tensor | None = None) -> Tensor:
+@function("binary_cross_entropy", module=NN)
+def binary_cross_entropy(input: Tensor, target: Tensor, weight: Tensor | None, **options: Any) -> Tensor:
     raise_if(target.size() != input.size(), "size of the target, an error", target.shape, input.shape)
     raise_if(target._a.dtype != input._a.dtype, "dtype of a target", target.dtype.word, input.dtype.word)
     for what, array in (("input", input._a), ("target", target._a)):
         raise_if(((array < 0) | (array > 1)).any(), "no probabilities", what)
-    return named("binary_cross_entropy", input, target, weight, how)
+    return call_function("binary_cross_entropy", input, target, weight, reduction=reduction_of(**options))
 
 
-@_reducing()
+@function("binary_cross_entropy_with_logits", module=NN)
 def binary_cross_entropy_with_logits(
-    input: Tensor, target: Tensor, how: str, weight: Tensor | None = None, pos_weight: Tensor | None = None
+    input: Tensor, target: Tensor, weight: Tensor | None, pos_weight: Tensor | None, **options: Any
 ) -> Tensor:
     raise_if(target.size() != input.size(), "size of the target of logits", target.shape, input.shape)
-    name = "binary_cross_entropy_with_logits"
+    name, how = "binary_cross_entropy_with_logits", reduction_of(**options)
     check_numbers(name, input.dtype)
     raise_if(target._a.dtype.kind != "f", "dtype of what is written", "Float", target.dtype.word)
     dtype = target.dtype.name
@@ -159,8 +126,9 @@ def binary_cross_entropy_with_logits(
     return apply(name, build, operands, (how, weight is None, pos_weight is None, dtype))
 
 
-@_reducing(also="batchmean", inner="kl_div")
-def kl_div(input: Any, target: Any, how: str, log_target: bool = False) -> Tensor:
+@function("kl_div", module=NN)
+def kl_div(input: Any, target: Any, log_target: bool, **options: Any) -> Tensor:
+    how = "batchmean" if options.get("reduction") == "batchmean" else reduction_of(**options)
     if how == "mean":
         warn("mean of a divergence")
     raise_if(input._a.dtype.kind != "f" or target._a.dtype.kind != "f", "integers in a divergence")
@@ -173,164 +141,146 @@ def kl_div(input: Any, target: Any, how: str, log_target: bool = False) -> Tenso
 # What PyTorch composes itself
 
 
-@_reducing()
-def poisson_nll_loss(input: Any, target: Any, log_input: bool = True, full: bool = False, eps: float = 1e-8) -> Any:
+@function("poisson_nll_loss", module=NN)
+def poisson_nll_loss(input: Any, target: Any, log_input: bool, full: bool, eps: float, **options: Any) -> Any:
     loss = input.exp() - target * input if log_input else input - target * (input + eps).log()
     if full:
         stirling = target * target.log() - target + 0.5 * (2 * np.pi * target).log()
         loss = loss + stirling.masked_fill(target <= 1, 0)
-    return loss
+    return _one(loss, reduction_of(**options))
 
 
-@_reducing()
-def gaussian_nll_loss(input: Any, target: Any, var: Any, full: bool = False, eps: float = 1e-6) -> Any:
+@function("gaussian_nll_loss", module=NN)
+def gaussian_nll_loss(input: Any, target: Any, var: Any, full: bool, eps: float, **options: Any) -> Any:
     raise_if((var._a < 0).any(), "negative variance")
     spread = var.clamp(min=eps)
     loss = 0.5 * (spread.log() + (input - target) ** 2 / spread)
-    return loss + 0.5 * np.log(2 * np.pi) if full else loss
+    return _one(loss + 0.5 * np.log(2 * np.pi) if full else loss, reduction_of(**options))
 
 
-@_reducing()
-def hinge_embedding_loss(input: Any, target: Any, margin: float = 1.0) -> Any:
+@function("hinge_embedding_loss", module=NN)
+def hinge_embedding_loss(input: Any, target: Any, margin: float, **options: Any) -> Any:
     far = where(target.ne(1), (margin - input).clamp_min(0), 0.0)
-    return far + where(target.ne(-1), input, 0.0)
+    return _one(far + where(target.ne(-1), input, 0.0), reduction_of(**options))
 
 
-@_reducing()
-def margin_ranking_loss(input1: Any, input2: Any, target: Any, margin: float = 0.0) -> Any:
-    return (-target * (input1 - input2) + margin).clamp_min(0)
+@function("margin_ranking_loss", module=NN)
+def margin_ranking_loss(input1: Any, input2: Any, target: Any, margin: float, **options: Any) -> Any:
+    return _one((-target * (input1 - input2) + margin).clamp_min(0), reduction_of(**options))
 
 
-@_reducing()
-def cosine_embedding_loss(input1: Any, input2: Any, target: Any, margin: float = 0.0) -> Any:
+@function("cosine_embedding_loss", module=NN)
+def cosine_embedding_loss(input1: Any, input2: Any, target: Any, margin: float, **options: Any) -> Any:
     eps = 1e-12
     products = (input1 * input2).sum(-1)
     cosine = products / (((input1 * input1).sum(-1) + eps) * ((input2 * input2).sum(-1) + eps)).sqrt()
     near = where(target.eq(1), 1 - cosine, 0.0)
-    return near + where(target.eq(-1), (cosine - margin).clamp_min(0), 0.0)
+    return _one(near + where(target.eq(-1), (cosine - margin).clamp_min(0), 0.0), reduction_of(**options))
 
 
-@_reducing()
-def soft_margin_loss(input: Any, target: Any, how: str) -> Any:
-    return called(_one((-target * input).exp().log1p(), how), "SoftMarginLossBackward0")
+@function("soft_margin_loss", module=NN)
+def soft_margin_loss(input: Any, target: Any, **options: Any) -> Any:
+    return set_grad_fn_name(_one((-target * input).exp().log1p(), reduction_of(**options)), "SoftMarginLossBackward0")
 
 
-def pairwise_distance(x1: Any, x2: Any, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False) -> Any:
-    return called((x1 - x2 + eps).norm(p, -1, keepdim), "NormBackward1")
+@function("pairwise_distance", module=NN)
+def pairwise_distance(x1: Any, x2: Any, p: float, eps: float, keepdim: bool) -> Any:
+    return set_grad_fn_name((x1 - x2 + eps).norm(p, -1, keepdim), "NormBackward1")
 
 
-@_reducing()
+@function("triplet_margin_loss", module=NN)
 def triplet_margin_loss(
-    anchor: Any, positive: Any, negative: Any, margin: float = 1.0, p: float = 2.0, eps: float = 1e-6,
-    swap: bool = False,
-) -> Any:  # fmt: skip
-    near, far = (pairwise_distance(anchor, x, p, eps) for x in (positive, negative))
-    far = far.minimum(pairwise_distance(positive, negative, p, eps)) if swap else far
-    return (margin + near - far).clamp_min(0)
+    anchor: Any, positive: Any, negative: Any, margin: float, p: float, eps: float, swap: bool, **options: Any
+) -> Any:
+    near, far = (pairwise_distance(anchor, x, p, eps, False) for x in (positive, negative))
+    far = far.minimum(pairwise_distance(positive, negative, p, eps, False)) if swap else far
+    return _one((margin + near - far).clamp_min(0), reduction_of(**options))
 
 
 # Of classes
 
 
-@_reducing(inner="cross_entropy_loss")
+@function("cross_entropy", module=NN)
 def cross_entropy(
-    input: Tensor, target: Tensor, how: str, weight: Any = None, ignore_index: int = -100, label_smoothing: float = 0.0
+    input: Tensor, target: Tensor, weight: Any, ignore_index: int, label_smoothing: float, **options: Any
 ) -> Tensor:
-    if target.shape == input.shape:
-        if target._a.dtype.kind == "f":
-            return _of_probabilities(input, target, weight, how, label_smoothing)
+    how = reduction_of(**options)
+    raise_if(not 0 <= label_smoothing <= 1, "smoothing outside", label_smoothing)
+    if target.shape != input.shape:
+        return _of_classes("cross_entropy", input, target, weight, ignore_index, how, label_smoothing)
+    if target._a.dtype.kind != "f":
         raise torch_error("dtype of probabilities", target.dtype.word)
-    axis = 1 if input.dim() > 1 else 0
-    scores = named("log_softmax", input, axis)
-    hard = _of_classes(scores, target, weight, ignore_index, how)
-    if not label_smoothing:
-        return hard
-    even = _even(scores, target, weight, ignore_index, how)
-    return hard * (1 - label_smoothing) + even * (label_smoothing / scores.shape[axis])
+    if not input.numel():  # PyTorch's mean of nothing is nan
+        loss = -(input * target).sum(min(1, input.dim() - 1))
+        return loss.sum() / 0 if how == "mean" else _one(loss, how)
+    likely = "AddBackward1(MulBackward1(1))" if label_smoothing else "1"
+    product = f"Mul(LogSoftmax(0),{likely})" if weight is None else f"Mul(Mul(LogSoftmax(0),{likely}),_)"
+    whole = f"Neg({'SumBackward1' if how == 'none' else 'Sum'}({product}))"
+    name = f"DivBackward1({whole})" if how == "mean" else whole
+    return _cross_entropy(input, target, weight, None, how, label_smoothing, name)
 
 
-def _of_probabilities(input: Any, target: Any, weight: Any, how: str, smoothing: float) -> Any:
-    axis = min(1, input.dim() - 1)
-    classes = input.shape[axis]
-    if smoothing:
-        target = target * (1 - smoothing) + smoothing / max(1, classes)
-    loss = _weighted(named("log_softmax", input, axis) * target, weight)
-    if how == "none":
-        return -loss.sum(axis)
-    if how == "mean" and not input.numel():
-        return -loss.sum().fill_(np.nan)
-    whole = -loss.sum()
-    samples = input.numel() // max(1, classes)
-    return called(whole / samples, "DivBackward1") if how == "mean" else whole
+def _cross_entropy(
+    x: Tensor, target: Tensor, weight: Tensor | None, ignored: int | None, how: str, smoothing: float, name: str
+) -> Tensor:
+    numbers = [number(smoothing, x.dtype)] if smoothing else []
+
+    def build(x: Node, t: Node, *more: Node) -> Node:
+        options = {"weight": more[0] if weight is not None else None}
+        options["label_smoothing"] = more[-1] if numbers else const(0)
+        return call_with("cross_entropy", (ignored, how), (x, t), **options)
+
+    operands = (x, target) if weight is None else (x, target, weight.detach())
+    return apply("cross_entropy", build, operands, (weight is None, ignored, how), name, numbers)
 
 
-@_reducing(inner="nll_loss_nd")
-def nll_loss(input: Tensor, target: Tensor, how: str, weight: Any = None, ignore_index: int = -100) -> Tensor:
-    return _of_classes(input, target, weight, ignore_index, how)
+@function("nll_loss", module=NN)
+def nll_loss(input: Tensor, target: Tensor, weight: Any, ignore_index: int, **options: Any) -> Tensor:
+    return _of_classes("nll_loss", input, target, weight, ignore_index, reduction_of(**options))
 
 
-@_reducing()
-def multi_margin_loss(
-    input: Any, target: Any, how: str, p: int = 1, margin: float = 1.0, weight: Any = None
-) -> Any:  # fmt: skip
+@function("multi_margin_loss", module=NN)
+def multi_margin_loss(input: Any, target: Any, p: int, margin: float, weight: Any, **options: Any) -> Any:
     """Return by how much less than a margin the score of the class is above those of the others."""
     rows, classes = (input, target.reshape(-1, 1)) if input.dim() > 1 else (input.unsqueeze(0), target.reshape(1, 1))
     gaps = (margin - rows.gather(1, classes) + rows).clamp_min(0).pow(p)
     gaps = gaps if weight is None else gaps * weight[classes]
     losses = gaps.scatter(1, classes, 0.0).sum(1) / rows.shape[1]
-    return called(_one(losses if input.dim() > 1 else losses[0], how), "MultiMarginLossBackward0")
+    losses = losses if input.dim() > 1 else losses[0]
+    return set_grad_fn_name(_one(losses, reduction_of(**options)), "MultiMarginLossBackward0")
 
 
-@_reducing()
-def multilabel_soft_margin_loss(input: Any, target: Any, weight: Any = None) -> Any:
+@function("multilabel_soft_margin_loss", module=NN)
+def multilabel_soft_margin_loss(input: Any, target: Any, weight: Any, **options: Any) -> Any:
     """Return the binary cross entropies of several labels, averaged."""
-    losses = -(target * named("logsigmoid", input) + (1 - target) * named("logsigmoid", -input))
-    return (losses if weight is None else losses * weight).sum(-1) / input.shape[-1]
+    losses = -(target * call_function("logsigmoid", input) + (1 - target) * call_function("logsigmoid", -input))
+    losses = (losses if weight is None else losses * weight).sum(-1) / input.shape[-1]
+    return _one(losses, reduction_of(**options))
 
 
-def _weighted(scores: Any, weight: Any) -> Any:
-    """Return the scores times the weights of their classes."""
-    return scores if weight is None else scores * weight.view(-1, *(1,) * (scores.dim() - 2))
-
-
-def _even(scores: Any, target: Any, weight: Any, ignored: int, how: str) -> Any:
-    """Return the loss of targets that are classes."""
-    loss = (-_weighted(scores, weight).sum(min(1, scores.dim() - 1))).masked_fill(target.eq(ignored), 0.0)
-    if how != "mean":
-        return _one(loss, how)
-    kept = target.ne(ignored)
-    shares = kept.to(scores.dtype) if weight is None else weight[where(kept, target, 0)] * kept
-    return loss.sum() / shares.sum()
-
-
-def _of_classes(scores: Tensor, target: Tensor, weight: Tensor | None, ignored: int, how: str) -> Tensor:
-    """Return the loss of logarithms of probabilities: those of the targets' classes, weighted and averaged."""
-    _check_classes(scores, target, weight, ignored)
-    if scores.dim() == target.dim() == 1:
+def _of_classes(
+    op: str, input: Tensor, target: Tensor, weight: Tensor | None, ignored: int, how: str, smoothing: float = 0
+) -> Tensor:
+    """Return the loss of scores, or of logarithms of probabilities, at the targets' classes, weighted and averaged."""
+    if op == "cross_entropy" and input.dim():
+        check_numbers("log_softmax", input.dtype)
+    _check_classes(input, target, weight, ignored)
+    rank = input.dim()
+    if rank == target.dim() == 1:
         target = target[0]
-    classes = target._a[..., 0]
-    kept = classes != ignored
-    complete = bool(kept.all())
-    share = kept.astype(scores._a.dtype)
-    if weight is not None:
-        share = share * weight._a[np.where(kept, classes, 0), 0]
-    total = exact(float(share.sum()))
-
-    def build(x: Node, t: Node, *shares: Node) -> Node:
-        chosen = at_classes(x, t, IGNORED if complete else ignored)(x)
-        for w in shares:
-            chosen = w * chosen
-        # 0, not -0, where a target is ignored, and of one sample without a batch
-        loss = -chosen if complete and scores.dim() > 1 else 0 - chosen
-        if how == "mean" and (shares or not complete):
-            whole = reduced(loss, "sum")  # no gradient flows where no sample counts
-            return whole / const(total) if total else call("detach", whole) * const(np.nan) + whole
-        return reduced(loss, how)
-
-    flat = scores.dim() not in (2, 4) and how == "none"
-    name = "NllLossBackward0" if scores.dim() <= 2 else "ViewBackward0" if flat else "NllLoss2DBackward0"
-    operands = (scores, target) if weight is None else (scores, target, of_array(share.reshape(classes.shape)))
-    return apply("nll_loss", build, operands, (how, total, complete, ignored), name)
+    known = None if not (target._a == ignored).any() else ignored
+    scores = "0" if op == "nll_loss" else "LogSoftmax(0)"
+    name = f"NllLoss({scores})" if rank <= 2 else f"NllLoss2D({scores})" if rank == 4 else f"NllLoss2D(View({scores}))"
+    name = f"View({name})" if rank not in (1, 2, 4) and how == "none" else name
+    if smoothing:
+        even = f"Neg(SumBackward1({scores if weight is None else f'Mul({scores},_)'}))"
+        even = f"MaskedFill({even})" if how == "none" else f"Sum(MaskedFill({even}))"
+        name = f"Add(MulBackward1({name}),MulBackward1({f'Div({even},_)' if how == 'mean' else even}))"
+    if op == "cross_entropy" and input.numel():
+        return _cross_entropy(input, target, weight, known, how, smoothing, name)
+    operands = (input, target) if weight is None else (input, target, weight.detach())
+    settings = () if weight is None else ("weight",), known, how
+    return apply("nll_loss", partial(call_of, "nll_loss", settings), operands, settings, name)
 
 
 def _check_classes(scores: Tensor, target: Tensor, weight: Tensor | None, ignored: int) -> None:

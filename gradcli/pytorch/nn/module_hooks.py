@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from functools import partial, update_wrapper
 from typing import Any
 
-from gradcli.pytorch.messages import raise_if, warn
+from gradcli.pytorch.messages import missing_if, raise_if, warn
 from gradcli.pytorch.modes import Mode
 from gradcli.pytorch.operations.creation import zeros_like
-from gradcli.pytorch.operations.views import _reshaped
+from gradcli.pytorch.operations.views import _reshape
 from gradcli.pytorch.origins import HOOKED, Maker, Origin
 from gradcli.pytorch.tensor import Tensor
 
@@ -52,8 +52,8 @@ def _steps(tensors: tuple[Tensor, ...]) -> set[Any]:
 class Watched:
     """One call of a module whose gradients are watched."""
 
-    def __init__(self, module: Any, hooks: dict[Any, Any]) -> None:
-        self.module, self.hooks = module, hooks
+    def __init__(self, module: Any, hooks: dict[Any, Any], before: dict[Any, Any]) -> None:
+        self.module, self.hooks, self.before = module, hooks, before
         self.out: list[Any] = []
         self.into: list[Any] = []
         self.expected = self.arrived = 0  # gradients of inputs
@@ -61,12 +61,16 @@ class Watched:
     def _seen(self, at: Any, i: int, xs: tuple[Any, ...]) -> Any:
         """Return a tensor of its own that shows the same numbers, whose gradient goes through a hook."""
         x: Any = xs[i]
-        hook: Any = partial(at, i)
+
+        def hook(g: Tensor) -> Any:
+            return at(i, g)
+
         if not isinstance(x, Tensor) or not x.requires_grad or not Mode.grad:
             return x
-        result = _reshaped(x, tuple(x.shape), "BackwardHookFunctionBackward")
+        result = _reshape(x, tuple(x.shape), "BackwardHookFunctionBackward")
         result._origin = Origin(Maker.FUNCTION if len(xs) == 1 else Maker.SEVERAL, HOOKED, i)
-        hook.of = self.module, next(reversed(self.hooks.values()))  # for explanations: which function it calls
+        function = [*self.before.values(), *self.hooks.values()][-1]
+        hook.of = self.module, function  # type: ignore[attr-defined]  # for explanations
         result.register_hook(hook)
         return result
 
@@ -99,6 +103,7 @@ class Watched:
             if result is not None:
                 raise_if(len(result) != len(grads), "count of a hook's gradients", len(result), len(grads))
                 grads = changed = tuple(result) if isinstance(result, tuple | list) else (result,)
+        self.out = [None] * len(self.out)  # a double backward reaches the inputs alone: it calls no hook
         return changed
 
     def outputs(self, result: Any) -> Any:
@@ -107,11 +112,28 @@ class Watched:
             warn("output that no hook sees", type(result))
         parts = result if isinstance(result, tuple) else (result,)
         self.out = [None] * len(parts)
+        several = self.before and sum(isinstance(x, Tensor) and x.requires_grad for x in parts) > 1
+        missing_if(several, "torch.nn.Module.register_full_backward_pre_hook for several outputs")
         results = tuple(self._seen(self._at_output, i, parts) for i in range(len(parts)))
         return results if isinstance(result, tuple) else results[0]
 
-    def _at_output(self, i: int, g: Tensor) -> None:
+    def _at_output(self, i: int, g: Tensor) -> Any:
         self.out[i] = g
+        changed = self._changed_before()
         if not self.expected and None not in self.out:
             warn("full hook without inputs")
             self._called()
+        return None if changed is None else changed[i]
+
+    def _changed_before(self) -> Any:
+        """Call the hooks that come before the backward; return the gradients of the outputs if one has changed them."""
+        changed = None
+        for hook in list(self.before.values()):
+            result = hook(self.module, tuple(self.out) if changed is None else changed)
+            if result is not None:
+                wrong = len(result) != len(self.out)
+                raise_if(wrong, "count of a hook's gradients before", len(result), len(self.out))
+                changed = result
+        if changed is not None:
+            self.out = list(changed)
+        return changed

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from inspect import signature
 from typing import Any
 
 from gradcli.pytorch.argument_checks import several
+from gradcli.pytorch.dispatch import NN
+from gradcli.pytorch.functions import schema_of
 from gradcli.pytorch.messages import raise_if
-from gradcli.pytorch.nn import convolutions, layers
 from gradcli.pytorch.nn import functional as F
+from gradcli.pytorch.nn import layers, windows
 from gradcli.pytorch.nn.layers import _Layer
 from gradcli.pytorch.nn.losses import reduction_of
 from gradcli.pytorch.nn.table import Row, parameters, rows
@@ -63,12 +64,13 @@ class _Loss(_Layer):
 
 
 def _settings(function: str) -> dict[str, Any]:
-    """Return the settings of a module with their defaults: what its function is given behind the operand."""
-    _, *rest = signature(getattr(F, function)).parameters.values()
-    result = {p.name: p.default for p in rest if p.kind is p.POSITIONAL_OR_KEYWORD}
-    if {"return_indices", "ceil_mode"} <= result.keys():
-        result["ceil_mode"] = result.pop("ceil_mode")  # which a module has last
-    return result
+    """Return the settings of a module with their defaults: what its function is given behind the operands."""
+    arguments = schema_of(function, NN).overloads[0].arguments
+    rest = [a for a in arguments if not (a.is_required and a.type in ("Tensor", "Any"))]
+    settings = {a.name: a.value for a in rest if a.name not in ("out", "dtype", "_stacklevel")}
+    if {"return_indices", "ceil_mode"} <= settings.keys():
+        settings["ceil_mode"] = settings.pop("ceil_mode")  # which a module has last
+    return settings
 
 
 def __getattr__(name: str) -> type:
@@ -82,7 +84,7 @@ def __getattr__(name: str) -> type:
 
 def _based(name: str, row: Row) -> type:
     """Return a module that is its base, with the axes and the function that are its own."""
-    base = getattr(layers, row.base, None) or getattr(convolutions, row.base)
+    base = getattr(layers, row.base, None) or getattr(windows, row.base)
     return type(name, (base,), {"__doc__": f"`torch.nn.{name}`."})
 
 

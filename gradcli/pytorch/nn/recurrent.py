@@ -6,8 +6,8 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from gradcli.pytorch.calls import called
-from gradcli.pytorch.messages import raise_if, torch_error, warn
+from gradcli.pytorch.calls import set_grad_fn_name
+from gradcli.pytorch.messages import missing_if, raise_if, torch_error, warn
 from gradcli.pytorch.nn import functional as F
 from gradcli.pytorch.nn import init
 from gradcli.pytorch.nn.layers import _Layer
@@ -117,6 +117,14 @@ class _Recurrent(_Weights):
         self.reset_parameters()
 
     def _check_settings(self) -> None:
+        kind = getattr(self, "nonlinearity", "tanh")
+        raise_if(kind not in ("tanh", "relu"), "nonlinearity of a recurrence", kind)
+        raise_if(not 0 <= self.dropout <= 1, "dropout of a recurrence")
+        for name in ("input_size", "hidden_size", "num_layers"):
+            size = getattr(self, name)
+            raise_if(not isinstance(size, int), "type of a size", name, type(size).__name__)
+            raise_if(size <= 0, "size that is not positive", name)
+        raise_if(self.proj_size < 0, "negative size of a projection")
         if self.dropout and self.num_layers == 1:
             warn("dropout of a single layer", self.dropout, self.num_layers)
         raise_if(self.proj_size >= self.hidden_size, "size of a projection")
@@ -152,19 +160,19 @@ class _Recurrent(_Weights):
         state = state if state is None or rank == 3 else tuple(s.unsqueeze(1) for s in state)
         output, last = self._layers(x, state, x.shape[1])
         if self.batch_first:
-            output = called(output.transpose(0, 1), self.transposition)
+            output = set_grad_fn_name(output.transpose(0, 1), self.transposition)
         if rank == 3:
             return output, last
         return output.squeeze(batch_axis), tuple(s.squeeze(1) for s in last)
 
     def _check_rank(self, rank: int, state: State | None) -> None:
         """Check that the states have the rank of the input."""
-        if state is None or all(s.dim() == rank for s in state):
-            return
-        what = "batched 3-D input" if rank == 3 else "unbatched 2-D input"
-        if self.states == 1:
-            raise torch_error("rank of a state beside its input", what, rank, state[0].dim())
-        raise torch_error("rank of two states beside their input", what, rank, *(s.dim() for s in state))
+        ranks = [] if state is None else [state[i].dim() for i in range(self.states)]
+        if any(n != rank for n in ranks):
+            what = "batched 3-D input" if rank == 3 else "unbatched 2-D input"
+            if len(ranks) == 1:
+                raise torch_error("rank of a state beside its input", what, rank, *ranks)
+            raise torch_error("rank of two states beside their input", what, rank, *ranks)
 
     def _packed(self, input: Any, state: State | None) -> tuple[Any, State]:
         """Go through sequences of different lengths, the longest first."""
@@ -199,7 +207,7 @@ class _Recurrent(_Weights):
             x = directions[0] if len(directions) == 1 else cat(directions, -1)
             is_fused = self.fused and not self.proj_size and x.dtype.name == "float32"
             if is_fused and x.dim() == 3 and len(directions) == 1:
-                called(x, self.fused)
+                set_grad_fn_name(x, self.fused)
         return x, tuple(map(stack, zip(*last, strict=True)))
 
     def _direction(self, x: Any, first: State, suffix: str, sizes: Sequence[int]) -> tuple[list[Any], State]:
@@ -281,6 +289,10 @@ class _Cell(_Weights):
 
 class RNNCell(_Cell, _Elman):
     """One step of Elman's recurrence."""
+
+    def _build(self) -> None:
+        missing_if(self.nonlinearity not in ("tanh", "relu"), "torch.nn.RNNCell(nonlinearity=…)")
+        super()._build()
 
 
 class LSTMCell(_Cell, _LSTM):

@@ -9,7 +9,7 @@ from dataclasses import field, make_dataclass
 from functools import cache
 from typing import Any, NamedTuple
 
-from gradcli.pytorch.signatures import REQUIRED
+from gradcli.pytorch.schema import REQUIRED
 from gradcli.pytorch.tables import paragraphs
 
 
@@ -43,16 +43,6 @@ def rows() -> dict[str, Row]:
 
 
 _FIELDS = {"from": "constructor"}
-
-
-def taken(function: str) -> list[str]:
-    """Return the parameters of the module that calls a function of `torch.nn.functional`.
-
-    >>> taken("l1_loss")
-    ['size_average', 'reduce', 'reduction']
-    """
-    row = next(row for row in rows().values() if row.calls == [function])
-    return [word.partition("=")[0] for word in (row.takes or "").split()]
 
 
 def parameters(row: str) -> dict[str, Any]:

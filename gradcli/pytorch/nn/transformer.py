@@ -7,7 +7,6 @@ from collections.abc import Callable
 from copy import deepcopy
 from typing import Any
 
-from gradcli.pytorch.dtypes import OF_NUMPY
 from gradcli.pytorch.messages import missing_if, raise_if, torch_error, warn
 from gradcli.pytorch.modes import Mode
 from gradcli.pytorch.names import TORCH
@@ -33,7 +32,7 @@ class _TransformerLayer(_Layer):
     def _build(self) -> None:
         arguments = {name: self.__dict__.pop(name) for name in self.takes if name in self.__dict__}
         size, inner, bias = arguments["d_model"], arguments["dim_feedforward"], arguments["bias"]
-        share, eps, dtype = arguments["dropout"], arguments["layer_norm_eps"], OF_NUMPY[self._kind]
+        share, eps, dtype = arguments["dropout"], arguments["layer_norm_eps"], self._kind
         for name in self.attentions:
             attention = MultiheadAttention(
                 size, arguments["nhead"], share, bias, batch_first=arguments["batch_first"], dtype=dtype
@@ -159,7 +158,7 @@ class Transformer(_Layer):
 
     def _build(self) -> None:
         parts = {name: self.__dict__.pop(name, self._modules.pop(name, None)) for name in self.takes if name in _PARTS}
-        dtype = OF_NUMPY[self._kind]
+        dtype = self._kind
         settings = {name: parts[name] for name in TransformerEncoderLayer.takes if name in parts}
         settings |= {"d_model": self.d_model, "nhead": self.nhead, "batch_first": self.batch_first, "dtype": dtype}
 

@@ -9,14 +9,14 @@ from typing import Any
 
 import numpy as np
 
-from gradcli.pytorch.calls import called, named
+from gradcli.pytorch.calls import call_function, set_grad_fn_name
 from gradcli.pytorch.messages import missing_if, raise_if
-from gradcli.pytorch.names import TORCH, function, method
-from gradcli.pytorch.tensor import Tensor, listed, of_array
+from gradcli.pytorch.names import TORCH, function
+from gradcli.pytorch.tensor import Tensor, as_sequence, of_array
 
 
 @function("cartesian_prod")
-def cartesian_prod(*tensors: Any) -> Any:
+def cartesian_prod(tensors: Any) -> Any:
     """Return the rows of all combinations of the elements of vectors."""
     if len(tensors) == 1:
         return tensors[0]
@@ -24,15 +24,15 @@ def cartesian_prod(*tensors: Any) -> Any:
 
 
 @function("combinations")
-def combinations(input: Any, r: int = 2, with_replacement: bool = False) -> Any:
+def combinations(input: Any, r: int, with_replacement: bool) -> Any:
     """Return the rows of all choices of r elements of a vector."""
     choose = combinations_with_replacement if with_replacement else _combinations
     indices = np.array([*choose(range(len(input)), r)], np.int64).reshape(-1, r)
-    return called(input[of_array(indices)], "StackBackward0")
+    return set_grad_fn_name(input[of_array(indices)], "StackBackward0")
 
 
 @function("block_diag")
-def block_diag(*tensors: Any) -> Any:
+def block_diag(tensors: Any) -> Any:
     """Return matrices along the diagonal of one of zeros."""
     blocks = [x.reshape(1, -1) if x.dim() < 2 else x for x in tensors]
     widths = [b.shape[1] for b in blocks]
@@ -41,7 +41,7 @@ def block_diag(*tensors: Any) -> Any:
         TORCH["cat"]([b.new_zeros(len(b), left), b, b.new_zeros(len(b), right)], 1)
         for b, (left, right) in zip(blocks, ends, strict=True)
     ]
-    return called(TORCH["cat"](rows), "BlockDiagBackward0")
+    return set_grad_fn_name(TORCH["cat"](rows), "BlockDiagBackward0")
 
 
 def _at_least(rank: int) -> Callable[..., Any]:
@@ -52,8 +52,8 @@ def _at_least(rank: int) -> Callable[..., Any]:
         x = x.unsqueeze(0) if rank > 1 and x.dim() == 1 else x
         return x.unsqueeze(-1) if rank > 2 and x.dim() == 2 else x
 
-    def function(*tensors: Any) -> Any:
-        xs = listed(tensors)
+    def function(tensors: Any) -> Any:
+        xs = as_sequence(tensors)
         return one(xs[0]) if len(tensors) == 1 and isinstance(tensors[0], Tensor) else tuple(map(one, xs))
 
     return function
@@ -61,12 +61,12 @@ def _at_least(rank: int) -> Callable[..., Any]:
 
 for _rank in (1, 2, 3):
     function(f"atleast_{_rank}d")(_at_least(_rank))
-method("positive")(lambda input: input)
-method("conj", "resolve_conj", "resolve_neg")(lambda input: input)
-method("is_nonzero")(lambda input: bool(input))
+function("positive")(lambda input: input)
+function("conj", "resolve_conj", "resolve_neg")(lambda input: input)
+function("is_nonzero")(lambda input: bool(input))
 
 
-@method("masked_scatter")
+@function("masked_scatter")
 def masked_scatter(input: Any, mask: Any, source: Any) -> Any:
     """Return a tensor with the elements of another one, in their order, where a mask is true."""
     full = np.broadcast_to(mask._a[..., 0], np.broadcast_shapes(mask.shape, input.shape))
@@ -74,11 +74,11 @@ def masked_scatter(input: Any, mask: Any, source: Any) -> Any:
     raise_if(count > source.numel(), "source of a masked_scatter")
     order = of_array(np.maximum(np.cumsum(full.reshape(-1)) - 1, 0).reshape(full.shape))
     values = source.reshape(-1)[order] if source.numel() else input
-    return called(TORCH["where"](of_array(full.copy()), values, input), "MaskedScatterBackward0")
+    return set_grad_fn_name(TORCH["where"](of_array(full.copy()), values, input), "MaskedScatterBackward0")
 
 
-@method("scatter_reduce")
-def scatter_reduce(input: Any, dim: int, index: Any, src: Any, reduce: str, *, include_self: bool = True) -> Any:
+@function("scatter_reduce")
+def scatter_reduce(input: Any, dim: int, index: Any, src: Any, reduce: str, include_self: bool) -> Any:
     """Return sums, means or extremes of a source's elements at indices; ties share a gradient."""
     is_own = (input.detach().new_zeros(input.shape).scatter(dim, index, 1.0) == 0) | include_self
     own = TORCH["where"](is_own, input, 0)
@@ -95,7 +95,7 @@ def scatter_reduce(input: Any, dim: int, index: Any, src: Any, reduce: str, *, i
         total = own.scatter_add(dim, index, src)
         if reduce == "mean":
             total = total / is_own.to(input.dtype).scatter_add(dim, index, TORCH["ones_like"](src)).detach()
-    return called(total, "ScatterReduceBackward0")
+    return set_grad_fn_name(total, "ScatterReduceBackward0")
 
 
 def _scattered_products(input: Any, dim: int, index: Any, src: Any) -> Any:
@@ -105,7 +105,11 @@ def _scattered_products(input: Any, dim: int, index: Any, src: Any) -> Any:
     targets = TORCH["arange"](size).view([-1 if i == at else 1 for i in range(input.dim() + 1)])
     products = TORCH["where"](index.unsqueeze(at) == targets, part.unsqueeze(at), 1).prod(at + 1)
     ends = [n - m for n, m in zip(input.shape, products.shape, strict=True)]
-    return named("pad", products, [n for end in ends[::-1] for n in (0, end)], "constant", 1) if any(ends) else products
+    return (
+        call_function("pad", products, [n for end in ends[::-1] for n in (0, end)], "constant", 1)
+        if any(ends)
+        else products
+    )
 
 
 def _scattered_extremes(input: Any, is_own: Any, dim: int, index: Any, src: Any, reduce: str) -> Any:
@@ -118,8 +122,8 @@ def _scattered_extremes(input: Any, is_own: Any, dim: int, index: Any, src: Any,
     return of_array(best.astype(input._a.dtype))
 
 
-@method("fill_diagonal_")
-def fill_diagonal_(self: Any, fill_value: float, wrap: bool = False) -> Any:
+@function("fill_diagonal_")
+def fill_diagonal_(self: Any, fill_value: float, wrap: bool) -> Any:
     """Fill the diagonal of a matrix in place."""
     missing_if(wrap or self.dim() != 2, "Tensor.fill_diagonal_(wrap=True), or of other than 2 axes")
     self.diagonal().fill_(fill_value)

@@ -11,24 +11,25 @@ import numpy as np
 
 from gradcli.graph.dtypes import promoted
 from gradcli.pytorch import dtypes
-from gradcli.pytorch.calls import held
+from gradcli.pytorch.binding import no_overload
+from gradcli.pytorch.calls import checked_number
 from gradcli.pytorch.cuts import Kind, cut_all
 from gradcli.pytorch.dtypes import BY_NAME, OF_NUMPY, check_device, chosen, default_dtype
+from gradcli.pytorch.functions import schema_of
+from gradcli.pytorch.layouts import like_operands
 from gradcli.pytorch.messages import (
     MissingError,
     builtin_name,
     missing_if,
     raise_if,
-    torch_error,
     typename,
     warn,
     warn_once,
 )
-from gradcli.pytorch.names import TORCH, calling, function, method
+from gradcli.pytorch.names import TORCH, function
 from gradcli.pytorch.operations.conversion import SHORT, TYPES, to
 from gradcli.pytorch.operations.views import shape_of
-from gradcli.pytorch.overloads import no_overload, overloads
-from gradcli.pytorch.tensor import Array, Number, Tensor, new, of_array
+from gradcli.pytorch.tensor import Array, Number, Tensor, as_sequence, new, of_array
 
 
 def _values(data: Any, dtype: Any = None) -> Array:
@@ -36,7 +37,7 @@ def _values(data: Any, dtype: Any = None) -> Array:
     if isinstance(data, np.ndarray | np.generic | Tensor):
         return data._a[..., 0] if isinstance(data, Tensor) else np.asarray(data)
     kinds: set[Any] = set()
-    result = np.asarray(_plain(data, kinds))
+    result = np.asarray(_numbers_in_lists(data, kinds))
     kind = result.dtype.kind
     missing_if(kind == "c", "torch.complex64")
     raise_if(kind in "US", "text among numbers", "str" if kind == "U" else "bytes")
@@ -45,10 +46,10 @@ def _values(data: Any, dtype: Any = None) -> Array:
     raise_if(kind == "O", "integer too large")
     names: Any = {k if isinstance(k, str) else dtypes.of_number(k()).name for k in kinds}
     usual = BY_NAME[promoted(names)] if names else default_dtype()
-    return _fitting(result, chosen(dtype, usual).numpy)
+    return _in_dtype(result, chosen(dtype, usual).numpy)
 
 
-def _fitting(numbers: Array, kind: np.dtype[Any]) -> Array:
+def _in_dtype(numbers: Array, kind: np.dtype[Any]) -> Array:
     """Return numbers in a dtype; those too large for a real one are infinite."""
     if kind.kind in "iu":
         most = np.iinfo(kind).max
@@ -60,7 +61,7 @@ def _fitting(numbers: Array, kind: np.dtype[Any]) -> Array:
         return numbers.astype(np.int64 if kind.kind == "u" else kind).astype(kind)
 
 
-def _plain(data: Any, kinds: set[Any]) -> Any:
+def _numbers_in_lists(data: Any, kinds: set[Any]) -> Any:
     """Return numbers in lists, a tensor there as its only element; its dtype, an array's, or a type is noted."""
     if isinstance(data, Tensor):
         raise_if(data._a.size != 1, "array among numbers")
@@ -73,7 +74,7 @@ def _plain(data: Any, kinds: set[Any]) -> Any:
         if any(isinstance(e, np.ndarray) for e in data):
             warn_once("list of arrays")
         lengths = [len(e) for e in data if isinstance(e, list | tuple)]
-        result = [_plain(e, kinds) for e in data]
+        result = [_numbers_in_lists(e, kinds) for e in data]
         for n in lengths:
             raise_if(n != lengths[0], "ragged list", lengths[0], n)
         return result
@@ -99,9 +100,7 @@ def tensor_of(array: Array, dtype: Any = None, requires_grad: bool = False, devi
 
 
 @function("tensor")
-def tensor(
-    data: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False, pin_memory: bool = False
-) -> Tensor:
+def tensor(data: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
     if isinstance(data, Tensor):
         warn("tensor of a tensor")
     result = tensor_of(np.array(_values(data, dtype)), dtype, requires_grad, device)
@@ -128,10 +127,9 @@ def from_numpy(array: Array) -> Tensor:
 
 
 _MOST = 2**40  # bytes
-_UNUSED = frozenset(("layout", "pin_memory", "memory_format"))
 
 
-def sized(
+def of_size(
     size: Any, fill: Callable[[int, Any], Any], usual: Any = None, *, dtype: Any = None, device: Any = None,
     requires_grad: bool = False, **others: Any,
 ) -> Tensor:  # fmt: skip
@@ -139,10 +137,7 @@ def sized(
 
     Errors: `RuntimeError` in PyTorch's words, also for what no memory holds.
     """
-    what = others.pop("what", "empty")
     result_kind = chosen(dtype, usual or default_dtype())
-    for name in others.keys() - _UNUSED:
-        raise torch_error("unknown keyword", what, name)
     check_device(device)
     shape = shape_of(size)
     for n in shape:
@@ -154,21 +149,20 @@ def sized(
 
 def in_memory(numbers: Any, like: Any) -> Any:
     """Return numbers as an array whose elements stand in memory as those of another one do."""
-    result = np.empty_like(like, numbers.dtype)
+    result = like_operands(np.empty(like.shape, numbers.dtype), [like])
     result.ravel(order="K")[...] = numbers
     return result
 
 
-def creating(name: str, make: Callable[..., Tensor], call: Any = None) -> Callable[..., Tensor]:
-    """Register what makes a tensor of a size, also as scripts `call` it; return what makes one like another."""
+def like(make: Callable[..., Tensor]) -> Callable[..., Tensor]:
+    """Return the function that makes a tensor of the size, the dtype and the layout of another one."""
 
-    def like(input: Tensor, *settings: Any, dtype: Any = None, **options: Any) -> Tensor:
-        result = make(tuple(input.shape), *settings, dtype=dtype or input.dtype, **options)
-        result._a = in_memory(result._a.reshape(-1), input._a)
+    def call(input: Tensor, dtype: Any, **options: Any) -> Tensor:
+        result = make(tuple(input.shape), dtype=dtype or input.dtype, **options)
+        result._a, result._map = in_memory(result._a.reshape(-1), input._a), input._map
         return result
 
-    function(name)(calling(call or partial(make, what=name), name, out=True))
-    return function(f"{name}_like")(calling(like, f"{name}_like"))
+    return call
 
 
 def _full(size: Any, fill_value: Any, **options: Any) -> Tensor:
@@ -176,47 +170,47 @@ def _full(size: Any, fill_value: Any, **options: Any) -> Tensor:
     raise_if(not isinstance(value, (*Number, complex)), "number to fill with", builtin_name(value))
 
     def fill(count: int, kind: Any) -> Array:
-        return np.full(count, held(value, dtypes.OF_NUMPY[np.dtype(kind)])[0])
+        return np.full(count, checked_number(value, dtypes.OF_NUMPY[np.dtype(kind)])[0])
 
-    return sized(size, fill, dtypes.of_number(value), **options)
+    return of_size(size, fill, dtypes.of_number(value), **options)
 
 
 def _filler(value: float) -> Callable[..., Tensor]:
-    return lambda *size, **options: _full(some(size), value, **options)
+    return lambda size, **options: _full(size, value, **options)
 
 
-def some(sizes: Sequence[Any]) -> Sequence[Any]:
-    """Return the sizes that a call has; without any it is an error, which the function's signature explains."""
-    if not sizes:
-        raise TypeError
-    return sizes
+def _new(make: Callable[..., Tensor]) -> Callable[..., Tensor]:
+    """Return a method that makes a tensor of a size, of the dtype of another, and in the same `vmap`."""
+
+    def call(self: Tensor, dtype: Any, **options: Any) -> Tensor:
+        made = make(dtype=dtype or self.dtype, **options)
+        made._map = self._map
+        return made
+
+    return call
 
 
-zeros = _filler(0.0)
-_FILLERS = {"zeros": zeros, "ones": _filler(1.0), "empty": _filler(0.0), "full": _full}  # what is empty means nothing
-_LIKE = {name: creating(name, make) for name, make in _FILLERS.items()}
-zeros_like, ones_like = _LIKE["zeros"], _LIKE["ones"]
+_FILLERS = {"zeros": _filler(0.0), "ones": _filler(1.0), "empty": _filler(0.0), "full": _full}
 for _name, _make in _FILLERS.items():
-    method(f"new_{_name}")(
-        lambda self, *args, dtype=None, _make=_make, _what=f"new_{_name}", **more: _make(
-            *args, dtype=dtype or self.dtype, what=_what, **more
-        )
-    )
-method("new_tensor")(
-    lambda self, data, *, dtype=None, requires_grad=False, device=None: tensor_of(
+    function(_name)(_make)
+    function(f"{_name}_like")(like(_make))
+    function(f"new_{_name}")(_new(_make))
+zeros, zeros_like, ones_like = (TORCH[name] for name in ("zeros", "zeros_like", "ones_like"))
+function("new_tensor")(
+    lambda self, data, dtype, requires_grad, device: tensor_of(
         np.array(_values(data, dtype or self.dtype)), chosen(dtype, self.dtype), requires_grad, device
     )
 )
 
 
-@method("values", "index")
+@function("values", "index")
 def values(self: Tensor, *args: Any) -> None:
     """Raise an error: a dense tensor has no `values`.  Plotting libraries look for this method, and for `index`."""
     raise_if(not args, "values of a dense tensor")
     raise MissingError("Tensor.index")
 
 
-@method("new")
+@function("new")
 def new_of(self: Any, *args: Any) -> Tensor:
     """Return a tensor of the same dtype, of numbers or of sizes: the old constructor."""
     if len(args) == 1 and isinstance(args[0], Tensor):
@@ -230,10 +224,8 @@ def _number(x: Any) -> Any:
 
 
 @function("arange")
-def arange(start: Any = None, end: Any = None, step: Any = 1, **options: Any) -> Tensor:
-    if start is None or end is None:
-        start, end = 0, end if start is None else start
-    start, end, step = map(_number, (start, end, step))
+def arange(start: Any, end: Any, step: Any, **options: Any) -> Tensor:
+    start, end, step = map(_number, (0 if start is None else start, end, step))
     bounds, dtype = (start, end, step), chosen(options.get("dtype"), default_dtype())
     if not dtype.is_floating_point:  # of integers; up to an integer end for int64 alone
         start, end, step = map(int, bounds)
@@ -242,7 +234,7 @@ def arange(start: Any = None, end: Any = None, step: Any = 1, **options: Any) ->
     raise_if(not by, "no step")
     raise_if((last - first) * by < 0, "step away from the end")
     fill = (lambda n, _: start + step * np.arange(n)) if whole else partial(_steps, start, step)
-    return sized((math.ceil((last - first) / by),), fill, dtypes.int64 if whole else None, **options)
+    return of_size((math.ceil((last - first) / by),), fill, dtypes.int64 if whole else None, **options)
 
 
 def _steps(start: float, step: float, count: int, kind: Any) -> Array:
@@ -260,30 +252,25 @@ def _steps(start: float, step: float, count: int, kind: Any) -> Array:
 def range_(start: Any = 0, end: Any = None, step: Any = 1, **options: Any) -> Tensor:
     warn("range")
     start, end = (0, start) if end is None else (start, end)
-    return sized((int((end - start) / step) + 1,), partial(_steps, start, step), **options)
+    return of_size((int((end - start) / step) + 1,), partial(_steps, start, step), **options)
 
 
-@function("linspace")
-def linspace(start: Any, end: Any, steps: int, **options: Any) -> Tensor:
+@function("linspace", "logspace")
+def evenly_spaced(start: Any, end: Any, steps: int, base: float | None, **options: Any) -> Tensor:
+    """Return evenly spaced numbers, or the powers of a base with these exponents."""
+    raise_if(steps < 0, "number of steps")
+
     def fill(n: int, kind: Any) -> Array:
         a, b = (float(np.array(_number(x), kind)) for x in (start, end))
-        return np.linspace(a, b, n, dtype=np.float64)  # type: ignore[no-any-return]
+        numbers = np.linspace(a, b, n, dtype=np.float64)
+        return numbers if base is None else np.power(float(base), numbers)
 
-    return sized((steps,), fill, **options)
-
-
-@function("logspace")
-def logspace(start: Any, end: Any, steps: int, base: float = 10.0, **options: Any) -> Tensor:
-    def fill(n: int, kind: Any) -> Array:
-        a, b = (float(np.array(_number(x), kind)) for x in (start, end))
-        return np.power(float(base), np.linspace(a, b, n))  # type: ignore[no-any-return]
-
-    return sized((steps,), fill, **options)
+    return of_size((steps,), fill, **options)
 
 
 @function("eye")
-def eye(n: int, m: int | None = None, **options: Any) -> Tensor:
-    return sized((n, n if m is None else m), lambda *_: np.eye(n, m), **options)
+def eye(n: int, m: int | None, **options: Any) -> Tensor:
+    return of_size((n, n if m is None else m), lambda *_: np.eye(n, m), **options)
 
 
 # The old types, which are called like functions
@@ -292,15 +279,20 @@ def eye(n: int, m: int | None = None, **options: Any) -> Tensor:
 def _check_keywords(args: tuple[Any, ...], keywords: dict[str, Any]) -> None:
     """Raise PyTorch's `TypeError` for a keyword that the old types do not take."""
     if keywords.keys() - {"device"}:
-        raise no_overload("new", overloads("torch.Tensor", False), args, keywords)
+        raise no_overload("new", schema_of("Tensor", "Tensor").overloads, args, keywords)
 
 
-def _made(cls: type[Tensor], *args: Any, **keywords: Any) -> Tensor:
+def _new_tensor(cls: type[Tensor], *args: Any, **keywords: Any) -> Tensor:
     """Return the tensor of `torch.Tensor(…)`; a class of the script's may take keywords of its own."""
     named = [keywords.pop(k) for k in ("data", "size", "other") if k in keywords]
     if cls is Tensor:
         _check_keywords(args, keywords)
     return old_tensor(cls, *args, *named)
+
+
+def _sizes(args: Sequence[Any]) -> Sequence[Any]:
+    """Return sizes that are arguments of their own, or one sequence; a boolean is none."""
+    return [None if isinstance(n, bool) else n for n in as_sequence(args)]
 
 
 def old_tensor(cls: type[Tensor], *args: Any, dtype: Any = None) -> Tensor:
@@ -314,11 +306,11 @@ def old_tensor(cls: type[Tensor], *args: Any, dtype: Any = None) -> Tensor:
     if len(args) == 1 and isinstance(args[0], list | tuple | np.ndarray) and not isinstance(args[0], dtypes.Size):
         result = np.array(_values(args[0], dtype or default_dtype())).astype(kind)
     else:
-        result = np.zeros(shape_of(args) if args else (0,), kind)
+        result = np.zeros(shape_of(_sizes(args)) if args else (0,), kind)
     return new(result[..., None], cls)
 
 
-Tensor.__new__ = _made  # type: ignore[assignment]
+Tensor.__new__ = _new_tensor  # type: ignore[assignment]
 
 
 class _OldType(type):
@@ -343,8 +335,8 @@ def rebuilt(array: Array, requires_grad: bool) -> Tensor:
     return tensor_of(array, requires_grad=requires_grad)
 
 
-@method("__reduce_ex__")
-def _reduced(self: Tensor, protocol: Any) -> Any:
+@function("__reduce_ex__")
+def _reduce_ex(self: Tensor, protocol: Any) -> Any:
     return rebuilt, (self._a[..., 0].copy(), self._requires)
 
 

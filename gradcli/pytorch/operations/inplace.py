@@ -4,33 +4,46 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from functools import wraps
 from typing import Any
 
 import numpy as np
 
 from gradcli.graph import construct
-from gradcli.graph.index_arrays import IndexArray
 from gradcli.graph.node import Node, cast, const, elementwise
 from gradcli.graph.shapes import bare
-from gradcli.pytorch.calls import called, held, in_order
+from gradcli.pytorch.calls import VocabularyRow, checked_number, set_grad_fn_name
+from gradcli.pytorch.chains import shows_base
+from gradcli.pytorch.dispatch import Out
 from gradcli.pytorch.functions import fact
-from gradcli.pytorch.messages import facts_of, missing_if, raise_if, torch_error, typename, warn
+from gradcli.pytorch.messages import missing_if, raise_if, torch_error, typename, warn
 from gradcli.pytorch.modes import Mode
-from gradcli.pytorch.names import InPlace, method, methods
+from gradcli.pytorch.moments import Moment, moment
+from gradcli.pytorch.names import InPlace, function
 from gradcli.pytorch.operations import operators
 from gradcli.pytorch.operations.conversion import to
-from gradcli.pytorch.operations.indexing import assigned, check_repeated, flag, getitem, numbers_of, part, read
+from gradcli.pytorch.operations.indexing import (
+    along_first,
+    assign_flat,
+    assignment,
+    check_repeated,
+    flag,
+    flat_index_of_each,
+    getitem,
+    part,
+    read,
+)
 from gradcli.pytorch.operations.storage import check_overlap
-from gradcli.pytorch.operations.views import rebase, shape_of, unfollowed
-from gradcli.pytorch.recipes import common_shape
-from gradcli.pytorch.record import Recorder, apply, script_line
-from gradcli.pytorch.signatures import OF_ARGUMENTS, find
+from gradcli.pytorch.operations.views import rebase, shape_of, untracked_change_error
+from gradcli.pytorch.recipes import QUIET, common_shape
+from gradcli.pytorch.record import Recorder, apply, moment_of, record, script_line
 from gradcli.pytorch.tensor import Tensor, new, tangent_of
 
 
 def check(x: Tensor, recorded: bool = False) -> None:
     """Check that autograd allows a change in place; `recorded` is whether an operand of it requires a gradient."""
-    raise_if(x._inference and not Mode.inference, "inference tensor changed in place")
+    if x._inference:
+        raise_if(not Mode.inference, "inference tensor changed in place")
     _check_tangent(x)
     base = x._base
     if not Mode.grad or not (x.requires_grad or recorded):
@@ -38,13 +51,30 @@ def check(x: Tensor, recorded: bool = False) -> None:
     if base is None:
         raise_if(x._requires and x._fn is None, "leaf changed in place")
     elif x._origin is not None:
-        raise unfollowed(x, x._origin, since=False)
+        raise untracked_change_error(x, x._origin, since=False)
     else:
         raise_if(base._fn is None and base.requires_grad, "view of a leaf changed in place")
 
 
 def _check_tangent(x: Any) -> None:
-    missing_if(tangent_of(x) is not None, "a change in place in torch.autograd.forward_ad")
+    if Mode.dual is not None:
+        missing_if(tangent_of(x) is not None, "a change in place in torch.autograd.forward_ad")
+
+
+# What PyTorch calls an operation in place that a `vmap` cannot compute, where that is not its name behind `aten::`.
+_IN_A_MAP = dict.fromkeys(["copy_", "mul_", "div_", "sub_", "masked_fill_", "__imul__", "__itruediv__", "__isub__"])
+_IN_A_MAP |= {"": "index_put_", **{name: name for name in ("fill_", "index_add_", "index_copy_", "index_fill_")}}
+
+
+def _check_map(x: Tensor, value: Tensor, name: str) -> None:
+    """Raise PyTorch's error for an element of a `vmap` that is to be written into a tensor that is none."""
+    if value._map >= x._map:
+        return
+    if name in ("add_", "__iadd__"):
+        raise torch_error("shape of what is written", list(x.shape), [Mode.width, *value.shape])
+    known = _IN_A_MAP.get(name, f"aten::{name}") or "inplace arithmetic"
+    where = f"at level {Mode.maps}" if known.startswith("aten::") else "in a vmap"
+    raise torch_error("element of a map written into a tensor", known, where, known)
 
 
 def change(x: Tensor, compute: Callable[[Tensor], Tensor], name: str = "") -> Tensor:
@@ -53,12 +83,19 @@ def change(x: Tensor, compute: Callable[[Tensor], Tensor], name: str = "") -> Te
     history = x.requires_grad
     result = compute(x)
     _check_tangent(result)
-    check(x, result.requires_grad)
+    if Mode.maps:
+        _check_map(x, result, name)
+    if result.requires_grad:
+        check(x, True)
     value = _fitting(result, x, name)
     step = value._fn
-    for each in {result._fn, step} - {None}:
-        _keep_old(each, x)
+    if step is not None:
+        for each in {result._fn, step}:
+            _keep_old(each, x)
     recorded = Mode.grad and (step is not None or history)
+    if step is not None and x._fn is not None and not step.is_custom and shows_base(x._fn.called):
+        step.called = "AsStridedBackward0"  # as PyTorch shows a view whose base was changed
+    before = moment(x._base) if Recorder.explains and x._base is not None else None
     _write(x, value._a, name, recorded)
     if step is not None and any(c[0] is value._memory for c in step.checks):  # its result is what was changed
         step.kept[-1] = None if step.kept[-1] is None else x._a
@@ -68,7 +105,7 @@ def change(x: Tensor, compute: Callable[[Tensor], Tensor], name: str = "") -> Te
         rebase(x, step)
         x._requires = x._requires and step is None
     elif recorded:
-        through_base(x, value)
+        through_base(x, value, before)
     return x
 
 
@@ -81,8 +118,9 @@ def _fitting(result: Tensor, x: Tensor, name: str) -> Tensor:
         raise_if(not fits, "dtype of what is written", fitting.dtype.word, expected)
         fitting = to(result, x.dtype)
         if result._fn is not None:
-            called(fitting, result._fn.name())
-    raise_if(fitting._a.shape != x._a.shape, "shape of what is written", list(x.shape), list(fitting.shape))
+            set_grad_fn_name(fitting, result._fn.name())
+    if fitting._a.shape != x._a.shape:
+        raise torch_error("shape of what is written", list(x.shape), list(fitting.shape))
     return fitting
 
 
@@ -96,11 +134,19 @@ def _write(x: Tensor, numbers: Any, name: str, recorded: bool) -> None:
     """Overwrite the numbers of a tensor in its memory, and record the change."""
     if not x._a.flags.writeable:
         _let_write(x, np.broadcast_to(numbers, x._a.shape), name)
-    with np.errstate(all="ignore"):
+    x._memory.keep()
+    if numbers.dtype == x._a.dtype:
         x._a[...] = numbers
+    else:
+        QUIET.run(np.copyto, x._a, numbers, "unsafe")
+    _note_change(x, name)
+
+
+def _note_change(x: Tensor, name: str) -> None:
+    """Count and record a change of a tensor's memory."""
     x._memory.version += 1
     if Recorder.explains:
-        x._memory.changed = line, _ = script_line(), name
+        x._memory.storage.changed = line, _ = script_line(), name
         x._memory.lines = {**x._memory.lines, line: x._memory.version}
 
 
@@ -122,31 +168,54 @@ def _let_write(x: Tensor, numbers: Any, name: str) -> None:
     x._a = np.asarray(type("Memory", (), {"base": x._a, "__array_interface__": memory})())
 
 
-def through_base(x: Tensor, value: Tensor) -> None:
-    """Record a change of a view in the history of its base."""
+def through_base(x: Tensor, value: Tensor, before: Moment | None = None) -> None:
+    """Record a change of a view in the history of its base; `before` are the base's numbers for explanations."""
     base = x._base
     assert base is not None
-    numbers = numbers_of(base)[..., None]
-    for recipe in x._how:
-        (numbers,) = recipe.program([numbers])
     old = new(base._a)  # with the history that it had, for the step that changes it; its numbers are not read
-    old._fn, old._requires = base._fn, base._requires
-    rebase(base, assigned(old, value, numbers[..., 0], "torch::autograd::CopySlices")._fn)
+    old._fn, old._output, old._requires = base._fn, base._output, base._requires
+    recipe, positions = assignment(old, value, _positions(x, base))
+    changed = new(base._a.copy() if Recorder.explains else base._a)
+    changed._memory = changed._memory if Recorder.explains else base._memory
+    active = tuple(i for i, y in enumerate((old, value)) if y.requires_grad)
+    record((changed,), "torch::autograd::CopySlices", recipe, (old, value), active, positions)
+    if Recorder.explains and changed._fn is not None:
+        changed._fn.read = (before or moment_of(changed._fn.edges[0]) or moment(old), *changed._fn.read[1:])
+    rebase(base, changed._fn)
     base._requires = False
+
+
+def _positions(x: Tensor, base: Tensor) -> np.ndarray[Any, Any]:
+    """Return for each element of a view its number among all elements of the base, read as one line."""
+    offsets = _offsets(x._a) + (x.data_ptr() - base.data_ptr()) // base._a.itemsize
+    if base._a.flags.c_contiguous:
+        return offsets
+    of_base = _offsets(base._a).reshape(-1)
+    order = np.argsort(of_base)
+    return order[np.searchsorted(of_base, offsets, sorter=order)]
+
+
+def _offsets(a: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """Return how many elements of memory each element of an array, without the axis of points, is from the first."""
+    result = np.zeros((), np.int64)
+    for n, step in zip(a.shape[:-1], a.strides[:-1], strict=True):
+        result = np.asarray(result[..., None] + np.arange(n) * (step // a.itemsize))
+    return result
 
 
 # All numbers replaced
 
 
-def replaced(x: Tensor, value: Any, how: str, name: str) -> Tensor:
+def replace_elements(x: Tensor, value: Any, how: str, name: str) -> Tensor:
     """Replace all numbers of a tensor, or fill it with one; its old numbers get no gradient from the new ones."""
     check(x)
     _check_tangent(value)
-    other = value if isinstance(value, Tensor) else new(held(value, x.dtype))
+    other = value if isinstance(value, Tensor) else new(checked_number(value, x.dtype))
     shape, dtype = tuple(x.shape), x.dtype.name
     whole = common_shape((shape, other.shape)) if other.dim() else shape
     raise_if(whole != shape, "shape of what is written", list(shape), list(whole))
     check_overlap(x, other)
+    _check_map(x, other, how)
     if not Mode.grad or not (x.requires_grad or other.requires_grad):
         _write(x, other._a, how, False)
         return x
@@ -161,20 +230,20 @@ def replaced(x: Tensor, value: Any, how: str, name: str) -> Tensor:
     return change(x, lambda _: apply(how, build, operands, (shape, dtype), name), how)
 
 
-@method("copy_")
-def copy(self: Tensor, src: Any, non_blocking: bool = False) -> Tensor:
-    return replaced(self, src, "copy_", "torch::autograd::CopyBackwards")
+@function("copy_")
+def copy(self: Tensor, other: Any, non_blocking: bool) -> Tensor:
+    return replace_elements(self, other, "copy_", "torch::autograd::CopyBackwards")
 
 
-@method("fill_")
+@function("fill_")
 def fill(input: Tensor, value: Any) -> Tensor:
     """Set all numbers of a tensor."""
     rank = value.dim() if isinstance(value, Tensor) else 0
     raise_if(rank, "fill with an array", rank)
-    return replaced(input, value, "fill_", f"FillBackward{3 if isinstance(value, Tensor) else 2}")
+    return replace_elements(input, value, "fill_", f"FillBackward{3 if isinstance(value, Tensor) else 2}")
 
 
-method("zero_")(lambda self: replaced(self, 0, "zero_", "ZeroBackward0"))
+function("zero_")(lambda self: replace_elements(self, 0, "zero_", "ZeroBackward0"))
 
 
 # Elements and parts replaced
@@ -186,10 +255,16 @@ def setitem(self: Tensor, key: Any, value: Any) -> None:
     raise_if(not is_number, "kind of what is assigned", typename(value), self.dtype.tensor)
     if key is False:
         return
+    if type(key) is int and (element := along_first(self, key)) is not None:
+        _set_part(element, value)
+        return
     if (chosen := flag(key)) is not None:
         self, key = getitem(self, None), np.zeros(int(chosen), np.int64)
     if isinstance(key, Tensor) and key._a.dtype == np.uint8 and key.dim() and not isinstance(value, Tensor):
         raise torch_error("mask that is no mask", "unsigned char")
+    for k in key if isinstance(key, tuple) else (key,):
+        if isinstance(k, Tensor):
+            _check_map(self, k, "")
     index, name = read(self, key)
     if not name:
         _set_indexed(self, index, value)
@@ -198,7 +273,7 @@ def setitem(self: Tensor, key: Any, value: Any) -> None:
     else:
         _set_part(self, value)
         if not isinstance(value, Tensor):
-            called(self, "FillBackward3")
+            set_grad_fn_name(self, "FillBackward3")
 
 
 def _set_part(part: Tensor, value: Any) -> None:
@@ -208,7 +283,7 @@ def _set_part(part: Tensor, value: Any) -> None:
         return
     sizes = bare(tuple(value.shape))
     check_repeated(value, sizes, part.shape)
-    copy(part, value.reshape(sizes) if value.dim() > part.dim() else value)  # type: ignore[attr-defined]
+    copy(part, value.reshape(sizes) if value.dim() > part.dim() else value, False)  # type: ignore[attr-defined]
 
 
 def _set_indexed(x: Tensor, key: tuple[Any, ...], value: Any) -> None:
@@ -216,20 +291,31 @@ def _set_indexed(x: Tensor, key: tuple[Any, ...], value: Any) -> None:
     check(x)
     # First what is no index array, as PyTorch does: beside index arrays, NumPy broadcasts an integer with them.
     plain = [
-        slice(None) if isinstance(k, IndexArray) else slice(k.start, k.stop, k.step) if isinstance(k, range) else k
+        slice(None) if isinstance(k, np.ndarray) else slice(k.start, k.stop, k.step) if isinstance(k, range) else k
         for k in key
     ]
-    placed = [k.numbers if isinstance(k, IndexArray) else slice(None) for k in key if not isinstance(k, int)]
-    numbers = numbers_of(x)[tuple(plain)][tuple(placed)]
-    tensor = value if isinstance(value, Tensor) else new(held(value, x.dtype))
-    raise_if(tensor.dtype is not x.dtype, "dtype of what is assigned", x.dtype.word, tensor.dtype.word)
-    while tensor.dim() > numbers.ndim and tensor.shape[0] == 1:
+    placed = [k if isinstance(k, np.ndarray) else slice(None) for k in key if not isinstance(k, int)]
+    part = x._a[tuple(plain)]
+    shape = part[tuple(placed)].shape[:-1]
+    tensor = value if isinstance(value, Tensor) else new(checked_number(value, x.dtype))
+    raise_if(tensor.dtype is not x.dtype, "dtype of the source of index_put", x.dtype.word, tensor.dtype.word)
+    while tensor.dim() > len(shape) and tensor.shape[0] == 1:
         tensor = tensor[0]
-    fits = all(m in (1, n) for m, n in zip(tensor.shape[::-1], numbers.shape[::-1], strict=False))
-    fits = fits and tensor.dim() <= numbers.ndim
-    raise_if(not fits, "shape of what is assigned", list(tensor.shape), list(numbers.shape))
+    fits = all(m in (1, n) for m, n in zip(tensor.shape[::-1], shape[::-1], strict=False))
+    fits = fits and tensor.dim() <= len(shape)
+    raise_if(not fits, "shape of what is assigned", list(tensor.shape), list(shape))
     check_overlap(x, tensor)
-    change(x, lambda old: assigned(old, tensor, numbers, "IndexPutBackward0"))
+    if x._a.flags.writeable and Mode.dual is None and not Mode.maps and not _has_history(x, tensor):
+        x._memory.keep()
+        part[tuple(placed)] = tensor._a
+        _note_change(x, "")
+        return
+    numbers = flat_index_of_each(x)[tuple(plain)][tuple(placed)]
+    change(x, lambda old: assign_flat(old, tensor, numbers, "IndexPutBackward0"))
+
+
+def _has_history(*tensors: Tensor) -> bool:
+    return Mode.grad and any(x.requires_grad for x in tensors)
 
 
 Tensor.__setitem__ = setitem
@@ -239,26 +325,26 @@ Tensor.__delitem__ = lambda self, key: raise_if(True, "deleted element")  # type
 # What a method without the underscore does out of place
 
 
-def in_place(name: str, function: Callable[..., Any]) -> Callable[..., Tensor]:
-    """Return the method that does in place what another does out of place."""
-    signature = find(name.removesuffix("_"))
+def in_place(name: str, compute: Callable[..., Any]) -> Callable[..., Tensor]:
+    """Return what computes in place what another function does out of place."""
 
-    def call(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
-        arguments, settings = in_order(name, args, kwargs)
+    def changing(compute: Callable[..., Any]) -> Callable[..., Tensor]:
+        @wraps(compute, ("__doc__",))
+        def call(x: Tensor, *values: Any, **settings: Any) -> Tensor:
+            if name in _VIEWS:
+                return _become(x, name, lambda: compute(x, *values))
 
-        def compute(x: Tensor) -> Tensor:
-            check_overlap(x, *arguments, *settings.values())
-            return numbered(function(x, *arguments, **settings))
+            def run(old: Tensor) -> Tensor:
+                check_overlap(old, *values, *settings.values())
+                return set_in_place_name(compute(old, *values, **settings))
 
-        try:
-            return change(self, compute, name)
-        except (AttributeError, KeyError, RuntimeError, TypeError, ValueError) as error:
-            facts = facts_of(error)
-            if signature is not None and (facts is None or facts.key in OF_ARGUMENTS):
-                signature.check_call(name, (self, *args), kwargs, 1)
-            raise
+            return change(x, run, name)
 
-    call.__name__ = name
+        return call
+
+    call = changing(compute)
+    if isinstance(compute, VocabularyRow):
+        call.runner = lambda names: changing(compute.runner(names))  # type: ignore[attr-defined]
     return operators.operator(call) if name.startswith("__") else call
 
 
@@ -266,37 +352,41 @@ for _name in ("add", "sub", "mul", "truediv", "floordiv", "pow", "mod", "and", "
     setattr(Tensor, f"__i{_name}__", in_place(f"__i{_name}__", operators.OPERATORS[_name]))
 
 
-def numbered(result: Tensor) -> Tensor:
+def set_in_place_name(result: Tensor) -> Tensor:
     """Return a result under the name that PyTorch has for the step in place."""
-    head, _, digit = result._fn.name().partition("Backward") if result._fn is not None else ("", "", "")
+    if result._fn is None:
+        return result
+    head, _, digit = result._fn.name().partition("Backward")
     more = fact("in_place", head)
-    return called(result, f"{head}Backward{int(digit) + int(more)}") if more else result
+    return set_grad_fn_name(result, f"{head}Backward{int(digit) + int(more)}") if more else result
 
 
-@methods("unsqueeze_", "squeeze_", "t_", "transpose_", "swapaxes_", "swapdims_")
-def view_in_place(self: Tensor, *args: Any, op: str) -> Tensor:
+_VIEWS = frozenset(("unsqueeze_", "squeeze_", "t_", "transpose_", "swapaxes_", "swapdims_"))
+
+
+def _become(x: Tensor, name: str, compute: Callable[[], Tensor]) -> Tensor:
     """Replace a tensor by a view of itself, with a step of its own."""
-    check(self)
-    raise_if(op == "t_" and self.dim() > 2, "rank of a t", self.dim(), op)
-    result = getattr(Tensor, op.removesuffix("_"))(self, *args)
-    self._memory.version += 1
-    self._a, self._seen = result._a, self._memory.version
-    if self._base is not None:
-        self._how = result._how
-    if result._fn is not None:
-        self._fn, self._requires = numbered(result)._fn, False
-    return self
+    check(x)
+    raise_if(name == "t_" and x.dim() > 2, "rank of a t", x.dim(), name)
+    view = compute()
+    x._memory.version += 1
+    x._a, x._seen = view._a, x._memory.version
+    if x._base is not None:
+        x._how = view._how
+    if view._fn is not None:
+        x._fn, x._requires = set_in_place_name(view)._fn, False
+    return x
 
 
-@method("apply_")
+@function("apply_")
 def apply_(self: Tensor, callable: Callable[[Any], Any]) -> Tensor:
     raise_if(self.requires_grad, "apply_ on what requires grad")
     _write(self, np.reshape([callable(x) for x in self._a.reshape(-1).tolist()], self._a.shape), "apply_", False)
     return self
 
 
-@method("resize_")
-def resize_(self: Tensor, *size: Any) -> Tensor:
+@function("resize_")
+def resize_(self: Tensor, size: Any) -> Tensor:
     shape = shape_of(size)
     raise_if(self.requires_grad, "resized leaf")
     missing_if(not self.is_contiguous() or math.prod(shape) > self.numel(), "resize_(…) to more elements")
@@ -321,4 +411,4 @@ def into(out: Tensor, name: str, compute: Callable[[], Tensor], args: Sequence[A
     return out
 
 
-InPlace.method, InPlace.into = in_place, into
+InPlace.method, Out.write = in_place, into

@@ -9,18 +9,19 @@ from typing import Any
 import numpy as np
 
 from gradcli.graph import construct
-from gradcli.graph.node import cast
-from gradcli.pytorch.calls import called, moved, named
+from gradcli.graph.index_arrays import shape_at
+from gradcli.graph.node import Node, cast
+from gradcli.pytorch.calls import apply_move, call_function, set_grad_fn_name
 from gradcli.pytorch.dtypes import result_dtype
 from gradcli.pytorch.messages import raise_if, warn
 from gradcli.pytorch.modes import Mode
-from gradcli.pytorch.names import calling, function, method
-from gradcli.pytorch.operations.indexing import part
+from gradcli.pytorch.names import function
+from gradcli.pytorch.operations.indexing import part, unrecorded_part
 from gradcli.pytorch.operations.views import expand, reshape, shape_of, view
 from gradcli.pytorch.origins import Maker, Origin
-from gradcli.pytorch.recipes import common_shape
-from gradcli.pytorch.record import apply
-from gradcli.pytorch.tensor import Tensor, axis_of, listed
+from gradcli.pytorch.recipes import common_shape, recipe_for
+from gradcli.pytorch.record import apply, noted_results
+from gradcli.pytorch.tensor import Tensor, as_sequence, axis_of
 
 # Parts
 
@@ -30,15 +31,23 @@ def _part(x: Tensor, axis: int, indices: int | range, name: str = "SliceBackward
     return part(x, (*map(range, x.shape[:axis]), indices), name)
 
 
-def _parts(x: Tensor, axis: int, slices: Iterable[int | range], name: str) -> tuple[Tensor, ...]:
-    """Return parts of a tensor: each has a step, which scripts see as one for all, whose hooks all steps call."""
-    parts = tuple(_part(x, axis, indices, f"{name}Backward0") for indices in slices)
-    hooks: list[Any] = []
-    for i, x in enumerate(parts):
-        x._origin = Origin(Maker.SEVERAL, name, i) if Mode.grad else x._origin
-        if x._fn is not None:
-            x._fn.whole, x._fn.number, x._fn._posts = parts[0]._fn, i, hooks
-    return parts
+def _parts(x: Tensor, axis: int, slices: Iterable[int | range], name: str, op: str = "parts") -> tuple[Tensor, ...]:
+    """Return parts of a tensor as the results of one step."""
+    keys = [(*map(range, x.shape[:axis]), k) for k in slices]
+    parts = tuple(unrecorded_part(x, key) for key in keys)
+    for i, y in enumerate(parts):
+        y._origin = Origin(Maker.SEVERAL, name, i) if Mode.grad else y._origin
+    if not parts:
+        return parts
+    recipe = parts[0]._how[-1][0]  # which tells what nothing is recorded of
+    if Mode.dual is not None or (Mode.grad and x.requires_grad):
+        sizes = tuple(len(k[-1]) if isinstance(k[-1], range) else -1 for k in keys)  # -1: an element
+        recipe = recipe_for(op, (axis, sizes), lambda n: tuple(_at(n, key) for key in keys), (x._a,))
+    return noted_results(parts, recipe, (x,), f"{name}Backward0")
+
+
+def _at(n: Node, key: tuple[Any, ...]) -> Node:
+    return Node("index", (n,), shape_at(key, n.shape), (key,), n.dtype)
 
 
 def _axis_of(name: str, x: Tensor, dim: int) -> int:
@@ -47,10 +56,10 @@ def _axis_of(name: str, x: Tensor, dim: int) -> int:
     return axis_of(dim, x.dim())
 
 
-@method("split", "split_with_sizes")
-def split(tensor: Tensor, split_size: Any, dim: int = 0) -> tuple[Tensor, ...]:
-    axis = _axis_of("split", tensor, dim)
-    n = tensor.shape[axis]
+@function("split")
+def split(self: Tensor, split_size: Any, dim: int) -> tuple[Tensor, ...]:
+    axis = _axis_of("split", self, dim)
+    n = self.shape[axis]
     if isinstance(split_size, list | tuple):
         raise_if(sum(split_size) != n, "sizes to split", n, axis, list(split_size))
         ends, name = [0, *accumulate(split_size)], "SplitWithSizes"
@@ -58,24 +67,31 @@ def split(tensor: Tensor, split_size: Any, dim: int = 0) -> tuple[Tensor, ...]:
         raise_if(split_size < 0, "negative size to split", split_size)
         raise_if(not split_size and n, "no size to split", n)
         ends, name = [*range(0, n, split_size), n] if n else [0, 0], "Split"
-    return _parts(tensor, axis, map(range, ends, ends[1:]), name)
+    return _parts(self, axis, map(range, ends, ends[1:]), name)
 
 
-function("split")(lambda tensor, split_size_or_sections, dim=0: tensor.split(split_size_or_sections, dim))
+function("split", module="torch")(lambda tensor, split_size_or_sections, dim: tensor.split(split_size_or_sections, dim))
+function("split_with_sizes")(lambda input, split_sizes, dim: split(input, split_sizes, dim))
 
 
-@method("chunk")
-def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
+@function("chunk")
+def chunk(input: Tensor, chunks: int, dim: int) -> tuple[Tensor, ...]:
+    raise_if(chunks <= 0, "count of chunks", chunks)
     axis = _axis_of("chunk", input, dim)
     return split(input, max(1, -(-input.shape[axis] // chunks)), dim)
 
 
-@method("tensor_split")
+@function("tensor_split")
 def tensor_split(
-    input: Tensor, indices_or_sections: Any = None, dim: int = 0, *, indices: Any = None, sections: Any = None
+    input: Tensor, tensor_indices_or_sections: Any, indices: Any, sections: Any, dim: int
 ) -> tuple[Tensor, ...]:
-    cuts = next(x for x in (indices_or_sections, indices, sections) if x is not None)
-    cuts = cuts.tolist() if isinstance(cuts, Tensor) else cuts
+    raise_if(not input.dim(), "tensor_split of a number")
+    cuts = indices if sections is None else sections
+    if tensor_indices_or_sections is not None:
+        dtype = tensor_indices_or_sections.dtype
+        raise_if(dtype.name != "int64", "dtype of a tensor_split", dtype.word)
+        cuts = tensor_indices_or_sections.tolist()
+    raise_if(isinstance(cuts, int) and cuts <= 0, "sections of a tensor_split", cuts)
     axis = axis_of(dim, input.dim())
     size = input.shape[axis]
     rest = size % cuts if isinstance(cuts, int) else 0
@@ -84,33 +100,38 @@ def tensor_split(
     return tuple(_part(input, axis, piece) for piece in slices)
 
 
-def _split_along(name: str, axis: int) -> None:
-    def function(input: Tensor, indices_or_sections: Any) -> tuple[Tensor, ...]:
-        at, sections = axis if input.dim() > 1 else 0, indices_or_sections
-        unequal = isinstance(sections, int) and (sections <= 0 or input.shape[at] % sections)
+def _split_along(name: str, axis: int, least: int) -> None:
+    @function(name)
+    def split(input: Tensor, sections: Any, indices: Any) -> tuple[Tensor, ...]:
+        raise_if(input.dim() < least, "axes to split", name, least, input.dim())
+        at = axis if input.dim() > 1 else 0
+        unequal = sections is not None and (sections <= 0 or input.shape[at] % sections)
         raise_if(unequal, "sections of unequal sizes", name, at, input.shape[at], sections)
-        return tensor_split(input, sections, at)
-
-    method(name)(function)
+        return tensor_split(input, None, indices, sections, at)
 
 
-for _name, _axis in (("hsplit", 1), ("vsplit", 0), ("dsplit", 2)):
-    _split_along(_name, _axis)
+for _name, _axis, _least in (("hsplit", 1, 1), ("vsplit", 0, 2), ("dsplit", 2, 3)):
+    _split_along(_name, _axis, _least)
 
 
-@method("unbind")
-def unbind(input: Tensor, dim: int = 0) -> tuple[Tensor, ...]:
+@function("unbind")
+def unbind(input: Tensor, dim: int) -> tuple[Tensor, ...]:
     axis = _axis_of("unbind", input, dim)
     return _parts(input, axis, range(input.shape[axis]), "Unbind")
 
 
-@method("__iter__")
-def _iterated(self: Tensor) -> Any:
+def lanes_of(x: Tensor, axis: int) -> tuple[Tensor, ...]:
+    """Return the elements along an axis that `vmap` maps over."""
+    return _parts(x, axis, range(x.shape[axis]), "Unbind", "lanes")
+
+
+@function("__iter__")
+def _iterate(self: Tensor) -> Any:
     raise_if(not self.dim(), "iteration over a number")
-    return iter(unbind(self))
+    return iter(unbind(self, 0))
 
 
-@method("select")
+@function("select")
 def select(input: Tensor, dim: int, index: int) -> Tensor:
     axis = _axis_of("select", input, dim)
     size = input.shape[axis]
@@ -118,8 +139,9 @@ def select(input: Tensor, dim: int, index: int) -> Tensor:
     return _part(input, axis, index % size, "SelectBackward0")
 
 
-@method("narrow")
+@function("narrow")
 def narrow(input: Tensor, dim: int, start: int, length: int) -> Tensor:
+    raise_if(length < 0, "negative length of a narrow")
     axis = _axis_of("narrow", input, dim)
     size, whole = input.shape[axis], not isinstance(start, Tensor) or not (start.dim() or start.is_floating_point())
     raise_if(not whole, "start of a narrow")
@@ -132,7 +154,7 @@ def narrow(input: Tensor, dim: int, start: int, length: int) -> Tensor:
 # Joined
 
 
-def _checked(tensors: Any, name: str) -> list[Tensor]:
+def _check_tensors(tensors: Any, name: str) -> list[Tensor]:
     raise_if(not isinstance(tensors, list | tuple), "kind of parts", name, type(tensors).__name__)
     raise_if(not tensors, f"{name} of nothing" if name == "cat" else "no parts", name)
     return _all_tensors(tensors)
@@ -144,72 +166,73 @@ def _all_tensors(tensors: Any) -> list[Tensor]:
     return list(tensors)
 
 
-def _joined(op: str, parts: list[Tensor], at: int, make: Any, whole: list[Tensor]) -> Tensor:
+def _join(op: str, parts: list[Tensor], axis: int, make: Any, whole: list[Tensor]) -> Tensor:
     dtype = result_dtype(whole).name
-    return apply(op, lambda *n: cast(make([cast(p, dtype) for p in n], at), dtype), parts, (at, dtype))
+    return apply(op, lambda *n: cast(make([cast(p, dtype) for p in n], axis), dtype), parts, (axis, dtype))
 
 
+@function("cat", "concat", "concatenate")
 def cat(tensors: Any, dim: int = 0) -> Tensor:
-    whole = _checked(tensors, "cat")
+    whole = _check_tensors(tensors, "cat")
     for i, p in enumerate(whole):
         raise_if(not p.dim(), "cat of a number", i)
     parts = [p for p in whole if p.shape != (0,)] or whole[:1]
-    at = axis_of(dim, parts[0].dim())
+    axis = axis_of(dim, parts[0].dim())
     for i, p in enumerate(parts[1:], 1):
-        raise_if(p.dim() != parts[0].dim(), "ranks of a cat", parts[0].dim(), p.dim())
+        raise_if(p.dim() != parts[0].dim(), "ranks of a cat", parts[0].dim(), p.dim(), about=(axis, parts))
         for k, (m, n) in enumerate(zip(parts[0].shape, p.shape, strict=True)):
-            raise_if(k != at and m != n, "sizes of a cat", at, m, n, i)
-    return _joined("cat", parts, at, construct.concatenate, whole)
+            raise_if(k != axis and m != n, "sizes of a cat", axis, m, n, i, about=(axis, parts))
+    return _join("cat", parts, axis, construct.concatenate, whole)
 
 
+@function("stack")
 def stack(tensors: Any, dim: int = 0) -> Tensor:
-    parts = _checked(tensors, "stack")
-    at = axis_of(dim, parts[0].dim() + 1)
+    parts = _check_tensors(tensors, "stack")
+    axis = axis_of(dim, parts[0].dim() + 1)
     for i, p in enumerate(parts):
-        raise_if(p.shape != parts[0].shape, "sizes of a stack", list(parts[0].shape), list(p.shape), i)
-    return _joined("stack", parts, at, construct.stack, parts)
+        sizes = list(parts[0].shape), list(p.shape)
+        raise_if(p.shape != parts[0].shape, "sizes of a stack", *sizes, i, about=(axis, parts))
+    return _join("stack", parts, axis, construct.stack, parts)
 
 
-function("cat", "concat", "concatenate")(calling(cat, "cat", out=True))
-function("stack")(calling(stack, "stack", out=True))
-
-
-def _raised(x: Tensor, rank: int) -> Tensor:
+def _with_rank(x: Tensor, rank: int) -> Tensor:
     """Return a tensor with as many axes at least, as NumPy adds them."""
+    if x.dim() >= rank:
+        return x
     shape = getattr(np, f"atleast_{rank}d")(x._a[..., 0]).shape
-    return x if x.dim() >= rank else moved("reshape", x, shape, shape, f"{'Unsqueeze' if x.dim() else 'View'}Backward0")
+    return apply_move("reshape", x, shape, shape, "UnsqueezeBackward0" if x.dim() else "ViewBackward0")
 
 
-def _stacked(name: str, rank: int, axis: int) -> Any:
+def _stack_along(name: str, rank: int, axis: int) -> Any:
     def function(tensors: Any) -> Tensor:
-        parts = [_raised(p, rank) for p in _checked(tensors, name)]
+        parts = [_with_rank(p, rank) for p in _check_tensors(tensors, name)]
         return cat(parts, min(axis, parts[0].dim() - 1))
 
     return function
 
 
-function("vstack", "row_stack")(_stacked("vstack", 2, 0))
-function("hstack")(_stacked("hstack", 1, 1))
-function("dstack")(_stacked("dstack", 3, 2))
+function("vstack", "row_stack")(_stack_along("vstack", 2, 0))
+function("hstack")(_stack_along("hstack", 1, 1))
+function("dstack")(_stack_along("dstack", 3, 2))
 
 
 @function("column_stack")
 def column_stack(tensors: Any) -> Tensor:
-    return cat([p if p.dim() > 1 else reshape(p, (p.numel(), 1)) for p in _checked(tensors, "column_stack")], 1)
+    return cat([p if p.dim() > 1 else reshape(p, (p.numel(), 1)) for p in _check_tensors(tensors, "column_stack")], 1)
 
 
 @function("broadcast_tensors")
-def broadcast_tensors(*tensors: Any) -> tuple[Tensor, ...]:
-    parts = _all_tensors(listed(tensors))
+def broadcast_tensors(tensors: Any) -> tuple[Tensor, ...]:
+    parts = _all_tensors(as_sequence(tensors))
     shape = common_shape([x.shape for x in parts])
     return tuple(x if x.shape == shape else expand(x, shape) for x in parts)
 
 
 @function("meshgrid")
-def meshgrid(*tensors: Any, indexing: str | None = None) -> tuple[Tensor, ...]:
+def meshgrid(tensors: Any, indexing: str | None) -> tuple[Tensor, ...]:
     if indexing is None:
         warn("axes of a grid")
-    parts = _all_tensors(listed(tensors))
+    parts = _all_tensors(as_sequence(tensors))
     order = list(range(len(parts)))
     if indexing == "xy":
         order[:2] = order[:2][::-1]
@@ -218,13 +241,13 @@ def meshgrid(*tensors: Any, indexing: str | None = None) -> tuple[Tensor, ...]:
     return tuple(expand(grid, sizes) for grid in grids)
 
 
-@method("repeat")
-def repeat(self: Tensor, *repeats: Any) -> Tensor:
+@function("repeat")
+def repeat(self: Tensor, repeats: Any) -> Tensor:
     raise_if(not repeats, "repeat without times")
     times = shape_of(repeats)
     raise_if(len(times) < self.dim(), "rank of a repeat")
     shape = [n * k for n, k in zip((1,) * (len(times) - self.dim()) + tuple(self.shape), times, strict=True)]
     raise_if(min(times, default=1) < 0, "negative size", min(shape, default=0), shape)
-    result = named("repeat", self, *(max(1, n) for n in times))
+    result = call_function("repeat", self, tuple(max(1, n) for n in times))
     some = tuple(slice(None if n else 0) for n in times)
-    return result if 0 not in times else called(result[some], "RepeatBackward0")
+    return result if 0 not in times else set_grad_fn_name(result[some], "RepeatBackward0")

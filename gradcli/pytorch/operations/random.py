@@ -14,10 +14,10 @@ from gradcli.pytorch.dtypes import int64
 from gradcli.pytorch.functions import grad_name
 from gradcli.pytorch.generator import DEFAULT, Generator
 from gradcli.pytorch.messages import raise_if
-from gradcli.pytorch.modes import no_grad
-from gradcli.pytorch.names import TORCH, function, method, methods
-from gradcli.pytorch.operations.creation import creating, in_memory, sized, some
-from gradcli.pytorch.operations.inplace import replaced
+from gradcli.pytorch.modes import unrecorded
+from gradcli.pytorch.names import TORCH, function
+from gradcli.pytorch.operations.creation import in_memory, like, of_size
+from gradcli.pytorch.operations.inplace import replace_elements
 from gradcli.pytorch.record import apply
 from gradcli.pytorch.tensor import Tensor, new, of_array
 
@@ -30,50 +30,43 @@ set_rng_state = function("set_rng_state")(lambda new_state: DEFAULT.set_state(ne
 TORCH.update(Generator=Generator, default_generator=DEFAULT)
 
 
-def _drawn(draw: Callable[..., Any]) -> Callable[..., Tensor]:
+def _drawing(draw: Callable[..., Any]) -> Callable[..., Tensor]:
     """Return a function of a size that draws the elements of a tensor."""
 
-    def make(*size: Any, generator: Generator | None = None, **options: Any) -> Tensor:
-        return sized(some(size), partial(draw, generator or DEFAULT), **options)
+    def make(size: Any, generator: Generator | None = None, **options: Any) -> Tensor:
+        return of_size(size, partial(draw, generator or DEFAULT), **options)
 
     return make
 
 
-creating("rand", _drawn(Generator.uniform))
-randn_like = creating("randn", _drawn(Generator.normal))
-
-
-def _integers(size: Any, *bounds: int, low: int = 0, high: Any = None, generator: Any = None, **options: Any) -> Tensor:
-    limits = bounds if high is None else (*bounds, high)
-    first, last = map(int, limits if len(limits) > 1 else (low, *limits))
+def _integers(size: Any, high: Any, low: int = 0, generator: Any = None, **options: Any) -> Tensor:
+    first, last = int(low or 0), int(high)
     raise_if(first >= last, "bounds of a randint", first, last)
-    return sized(size, lambda n, _: (generator or DEFAULT).integers(first, last, n), int64, **options)
+    return of_size(size, lambda n, _: (generator or DEFAULT).integers(first, last, n), int64, **options)
 
 
-def randint(*args: Any, size: Any = None, **options: Any) -> Tensor:
-    arguments = args if size is None else (*args, size)
-    return _integers(arguments[-1], *arguments[:-1], **options)
-
-
-creating("randint", _integers, randint)
+_RANDOM = {"rand": _drawing(Generator.uniform), "randn": _drawing(Generator.normal), "randint": _integers}
+for _name, _make in _RANDOM.items():
+    function(_name)(_make)
+    function(f"{_name}_like")(like(_make))
 
 
 @function("randperm")
-def randperm(n: int, *, generator: Generator | None = None, **options: Any) -> Tensor:
-    return sized((n,), lambda n, _: (generator or DEFAULT).permutation(n), int64, **options)
+def randperm(n: int, generator: Generator | None, **options: Any) -> Tensor:
+    return of_size((n,), lambda n, _: (generator or DEFAULT).permutation(n), int64, **options)
 
 
 @function("normal")
-def normal(mean: Any = 0.0, std: Any = 1.0, size: Any = None, *, generator: Any = None, **options: Any) -> Tensor:
+def normal(mean: Any, std: Any, size: Any, generator: Any, **options: Any) -> Tensor:
     g, spread = generator or DEFAULT, isinstance(std, Tensor)
     raise_if(spread and not (std._a >= 0).all(), "negative spreads")
     raise_if(not spread and std < 0, "negative spread", std)
     if not spread and not isinstance(mean, Tensor):
-        return sized(size, lambda n, kind: g.normal(n, kind, float(mean), float(std)), **options)
+        return of_size(size, lambda n, kind: g.normal(n, kind, float(mean), float(std)), **options)
     tensors = [x for x in (mean, std) if isinstance(x, Tensor)]
     shape = np.broadcast_shapes(*(x.shape for x in tensors))
     drawn = of_array(g.normal(math.prod(shape), tensors[0]._a.dtype, 0.0, 1.0 if spread else std).reshape(shape))
-    with no_grad():
+    with unrecorded():
         result = drawn * std + mean if spread else drawn + mean
     return _drawn_for(result, tensors, f"NormalBackward{2 * spread + (tensors[0] is mean)}")
 
@@ -90,8 +83,8 @@ def _drawn_for(result: Tensor, tensors: Sequence[Tensor], name: str) -> Tensor:
     return apply("drawn", build, (*tensors, result), (), name) if any(x.requires_grad for x in tensors) else result
 
 
-@method("bernoulli")
-def bernoulli(input: Tensor, p: float | None = None, *, generator: Generator | None = None) -> Tensor:
+@function("bernoulli")
+def bernoulli(input: Tensor, p: float | None, generator: Generator | None) -> Tensor:
     limit = input._a if p is None else np.float64(p)
     kind = np.float32 if limit.dtype == np.float32 else np.float64
     drawn = (generator or DEFAULT).uniform(input.numel(), kind).reshape(input._a.shape)
@@ -99,8 +92,10 @@ def bernoulli(input: Tensor, p: float | None = None, *, generator: Generator | N
     return _drawn_for(of_array((drawn < limit)[..., 0].astype(input._a.dtype)), (input,), "BernoulliBackward0")
 
 
-@method("multinomial")
-def multinomial(input: Tensor, num_samples: int, replacement: bool = False, *, generator: Any = None) -> Tensor:
+@function("multinomial")
+def multinomial(input: Tensor, num_samples: int, replacement: bool, generator: Any) -> Tensor:
+    raise_if(num_samples <= 0, "no samples")
+    raise_if(not input.is_floating_point(), "dtype of weights", input.dtype.word)
     g, weights = generator or DEFAULT, np.atleast_2d(input._a[..., 0])
     raise_if(not replacement and num_samples > weights.shape[-1], "too many samples")
     raise_if((weights < 0).any() or not np.isfinite(weights).all(), "no weights")
@@ -130,8 +125,6 @@ def _normal(x: Tensor, g: Generator, mean: float, std: float) -> Any:
 
 
 def _whole(self: Tensor, g: Generator, low: int, high: int | None) -> Any:
-    if high is None and low:
-        low, high = 0, low
     if high is not None:
         return g.integers(low, high, self.numel())
     most = 2**63 if self._a.dtype.kind in "iu" else 2**24 + 1
@@ -139,27 +132,33 @@ def _whole(self: Tensor, g: Generator, low: int, high: int | None) -> Any:
 
 
 _FILLED: dict[str, Callable[..., Any]] = {
-    "uniform_": lambda x, g, a=0.0, b=1.0: g.between(a, b, x.numel(), x._a.dtype),
+    "uniform_": lambda x, g, low=0.0, high=1.0: g.between(low, high, x.numel(), x._a.dtype),
     "normal_": lambda x, g, mean=0.0, std=1.0: _normal(x, g, mean, std),
     "random_": lambda x, g, low=0, high=None: _whole(x, g, low, high),
     "bernoulli_": lambda x, g, p=0.5: (
-        bernoulli(p, generator=g)._a if isinstance(p, Tensor) else g.uniform(x.numel(), np.float64) < p
+        bernoulli(p, None, g)._a if isinstance(p, Tensor) else g.uniform(x.numel(), np.float64) < p
     ),
     "exponential_": lambda x, g, lambd=1.0: -1 / lambd * np.log1p(-g.uniform(x.numel(), np.float64)),
 }
 
 
-@methods(*_FILLED)
-def filled(self: Tensor, *args: Any, generator: Generator | None = None, op: str, **kwargs: Any) -> Tensor:
-    numbers = np.asarray(_FILLED[op](self, generator or DEFAULT, *args, **kwargs)).reshape(-1)
-    return replaced(self, new(in_memory(numbers, self._a)), op, grad_name(op))
+@function(*_FILLED)
+def fill_random(self: Tensor, generator: Generator | None, op: str, **bounds: Any) -> Tensor:
+    settings = {{"from": "low", "to": "high"}.get(name, name): value for name, value in bounds.items()}
+    numbers = np.asarray(_FILLED[op](self, generator or DEFAULT, **settings)).reshape(-1)
+    return replace_elements(self, new(in_memory(numbers, self._a)), op, grad_name(op))
 
 
-def dropped(x: Tensor, p: float, shape: Any = None) -> Tensor:
+MASK = "mask"  # what explanations call it
+
+
+def drop_elements(x: Tensor, p: float, shape: Any = None) -> Tensor:
     """Return the input after dropout: each element is kept with probability 1 - p, and 0 otherwise."""
     if p == 0:
         return x
     sizes = tuple(x.shape) if shape is None else shape
     u = DEFAULT.uniform(math.prod(sizes), np.float64)
     keep = ((u < 1 - p) / (1 - p) if p < 1 else np.zeros(len(u))).astype(x._a.dtype)
-    return x * (new(in_memory(keep, x._a)) if sizes == tuple(x.shape) else of_array(keep.reshape(sizes)))
+    mask = new(in_memory(keep, x._a)) if sizes == tuple(x.shape) else of_array(keep.reshape(sizes))
+    mask._called = MASK
+    return x * mask

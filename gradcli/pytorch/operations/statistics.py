@@ -2,68 +2,69 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from gradcli.pytorch.calls import called
+from gradcli.pytorch.calls import call_function, set_grad_fn_name
 from gradcli.pytorch.messages import raise_if
-from gradcli.pytorch.names import TORCH, function, method, return_type, with_indices
+from gradcli.pytorch.names import TORCH, function, with_indices
 from gradcli.pytorch.tensor import Tensor, axis_of, of_array
 
 
-@method("quantile")
+@function("quantile")
 def quantile(
-    input: Any, q: Any, dim: int | None = None, keepdim: bool = False, *, interpolation: str = "linear"
+    input: Any, q: Any, dim: int | None, keepdim: bool, interpolation: str
 ) -> Any:  # fmt: skip
     """Return the elements at shares of the order along an axis, with those between two elements interpolated."""
-    x, at = (input.reshape(-1), 0) if dim is None else (input, axis_of(dim, input.dim()))
+    ways = ("linear", "lower", "higher", "midpoint", "nearest")
+    raise_if(interpolation not in ways, "interpolation of a quantile", interpolation)
+    x, axis = (input.reshape(-1), 0) if dim is None else (input, axis_of(dim, input.dim()))
     levels = q if isinstance(q, Tensor) else TORCH["tensor"](q, dtype=x.dtype)
     wrong = not ((levels._a >= 0) & (levels._a <= 1)).all()
     raise_if(wrong and levels is q, "levels of a quantile")
     raise_if(wrong, "level of a quantile", q)
-    ordered = x.movedim(at, -1).sort(-1).values
+    ordered = x.movedim(axis, -1).sort(-1).values
     ranks = levels.reshape(-1) * (ordered.shape[-1] - 1)  # type: ignore[attr-defined]
     below, above = ordered[..., ranks.floor().long()], ordered[..., ranks.ceil().long()]
     shares = {"linear": ranks.frac(), "lower": 0 * ranks, "higher": ranks.ceil() - ranks.floor()}
     shares |= {"nearest": ranks.round() - ranks.floor(), "midpoint": 0.5 * shares["higher"]}
     result = below.lerp(above, shares[interpolation].expand(below.shape))
-    result = TORCH["where"](x.isnan().any(at).unsqueeze(-1), float("nan"), result).movedim(-1, 0)
+    result = TORCH["where"](x.isnan().any(axis).unsqueeze(-1), float("nan"), result).movedim(-1, 0)
     if keepdim:
-        sizes = [1 if dim is None or i == at else n for i, n in enumerate(input.shape)]
+        sizes = [1 if dim is None or i == axis else n for i, n in enumerate(input.shape)]
         result = result.reshape(len(result), *sizes)
-    return called(result if levels.dim() else result[0], "SqueezeBackward4")
+    return set_grad_fn_name(result if levels.dim() else result[0], "SqueezeBackward4")
 
 
-@method("nanmean")
-def nanmean(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Any:
+@function("nanmean")
+def nanmean(input: Any, dim: Any, keepdim: bool, dtype: Any) -> Any:
     """Return the mean of the elements that are numbers."""
     sums = input.nansum(dim, keepdim, dtype=dtype)
-    return called(sums / input.isnan().logical_not().sum(dim, keepdim), "DivBackward0")
+    return set_grad_fn_name(sums / input.isnan().logical_not().sum(dim, keepdim), "DivBackward0")
 
 
-@method("nanmedian")
-def nanmedian(input: Any, dim: int | None = None, keepdim: bool = False) -> Any:
+@function("nanmedian")
+def nanmedian(input: Any, dim: int | None, keepdim: bool) -> Any:
     """Return the median of the elements that are numbers, of all or along an axis: the lower of two."""
     if dim is None:
         numbers = input[input.isnan().logical_not()]
-        return called(numbers.median() if numbers.numel() else input.sum(), "NanmedianBackward0")
-    at = axis_of(dim, input.dim())
+        return set_grad_fn_name(numbers.median() if numbers.numel() else input.sum(), "NanmedianBackward0")
+    axis = axis_of(dim, input.dim())
     rows = np.atleast_1d(input._a[..., 0])
-    middle = np.maximum(np.sum(~np.isnan(rows), axis=at, keepdims=True) - 1, 0) // 2
-    indices = np.take_along_axis(np.argsort(rows, axis=at, kind="stable"), middle, at)
-    result = _at_indices(_NANMEDIAN, input, indices if input.dim() else indices[0], at, keepdim)
-    return called(result, "NanmedianBackward1")
+    middle = np.maximum(np.sum(~np.isnan(rows), axis=axis, keepdims=True) - 1, 0) // 2
+    indices = np.take_along_axis(np.argsort(rows, axis=axis, kind="stable"), middle, axis)
+    result = _at_indices("nanmedian", input, indices if input.dim() else indices[0], axis, keepdim)
+    return set_grad_fn_name(result, "NanmedianBackward1")
 
 
-@method("mode")
-def mode(input: Any, dim: int = -1, keepdim: bool = False) -> Any:
+@function("mode")
+def mode(input: Any, dim: int, keepdim: bool) -> Any:
     """Return the most frequent element along an axis, the smallest of several, and the index of its last occurrence."""
-    at = axis_of(dim, input.dim())
-    rows = np.moveaxis(np.atleast_1d(input._a[..., 0]), at, -1)
+    axis = axis_of(dim, input.dim())
+    rows = np.moveaxis(np.atleast_1d(input._a[..., 0]), axis, -1)
     indices = np.apply_along_axis(_last_of_most, -1, rows)
-    return _at_indices(_MODE, input, np.expand_dims(indices, at) if input.dim() else indices, at, keepdim)
+    return _at_indices("mode", input, np.expand_dims(indices, axis) if input.dim() else indices, axis, keepdim)
 
 
 def _last_of_most(row: Any) -> int:
@@ -71,49 +72,40 @@ def _last_of_most(row: Any) -> int:
     return int(np.flatnonzero(row == values[counts.argmax()])[-1])
 
 
-def _at_indices(kind: Any, input: Any, indices: Any, at: int, keepdim: bool) -> Any:
-    """Return the elements at indices along an axis, with these; the axis is left out unless it is kept."""
+def _at_indices(op: str, input: Any, indices: Any, axis: int, keepdim: bool) -> Any:
+    """Return the elements at the indices along an axis, and the indices; `keepdim` keeps the axis with size 1."""
     index = of_array(np.asarray(indices, np.int64))
-    values = input.gather(at, index) if input.dim() else input[...]
+    values = input.gather(axis, index) if input.dim() else input[...]
     if input.dim() and not keepdim:
-        values, index = values.squeeze(at), index.squeeze(at)  # type: ignore[attr-defined]
-    return with_indices(kind, called(values, f"{kind.__name__.capitalize()}Backward0"), index._a[..., 0])
+        values, index = values.squeeze(axis), index.squeeze(axis)  # type: ignore[attr-defined]
+    return with_indices(op, set_grad_fn_name(values, f"{op.capitalize()}Backward0"), index._a[..., 0])
 
 
-def _running(name: str) -> Callable[..., Any]:
+@function("cummax", "cummin")
+def running_extreme(input: Any, dim: int, op: str) -> Any:
     """Return the extremes up to each element along an axis, with the indices of their last occurrences."""
-    accumulate = getattr(np, f"{name[3:]}imum").accumulate
-    kind = return_type(name)
-
-    def function(input: Any, dim: int) -> Any:
-        at, array = axis_of(dim, input.dim()), input._a[..., 0]
-        if not input.dim():
-            return _at_indices(kind, input, 0, 0, True)
-        is_extreme = (array == accumulate(array, axis=at)) | np.isnan(array)
-        shape = [-1 if i == at else 1 for i in range(array.ndim)]
-        indices = np.where(is_extreme, np.arange(array.shape[at]).reshape(shape), 0)
-        return _at_indices(kind, input, np.maximum.accumulate(indices, axis=at), at, True)
-
-    return function
+    values, axis = call_function(op, input, dim), axis_of(dim, input.dim())
+    if not input.dim():
+        return with_indices(op, values, 0)
+    numbers = input._a[..., 0]
+    is_extreme = (numbers == values._a[..., 0]) | (numbers != numbers)
+    shape = [-1 if i == axis else 1 for i in range(numbers.ndim)]
+    last = np.maximum.accumulate(np.where(is_extreme, np.arange(numbers.shape[axis]).reshape(shape), 0), axis=axis)
+    return with_indices(op, values, last)
 
 
-_MODE, _NANMEDIAN = return_type("mode"), return_type("nanmedian")
-for _name in ("cummax", "cummin"):
-    method(_name)(_running(_name))
-
-
-@method("logcumsumexp")
+@function("logcumsumexp")
 def logcumsumexp(input: Any, dim: int) -> Any:
     """Return the logarithms of running sums of exponentials, from which the largest number is taken before."""
     largest = input.detach().amax(dim, True)
-    return called((input - largest).exp().cumsum(dim).log() + largest, "LogcumsumexpBackward0")
+    return set_grad_fn_name((input - largest).exp().cumsum(dim).log() + largest, "LogcumsumexpBackward0")
 
 
-method("msort")(lambda input: called(input.sort(0).values, "SortBackward0"))
+function("msort")(lambda input: set_grad_fn_name(input.sort(0).values, "SortBackward0"))
 
 
-@method("histc")
-def histc(input: Any, bins: int = 100, min: float = 0, max: float = 0) -> Tensor:
+@function("histc")
+def histc(input: Any, bins: int, min: float, max: float) -> Tensor:
     """Return how many elements are in each of some intervals of one length; by default from the least to the most."""
     numbers = input._a.reshape(-1)
     low, high = (min, max) if min != max else (numbers.min(initial=np.inf), numbers.max(initial=-np.inf))
@@ -123,15 +115,16 @@ def histc(input: Any, bins: int = 100, min: float = 0, max: float = 0) -> Tensor
 
 
 @function("isin")
-def isin(elements: Any, test_elements: Any, *, assume_unique: bool = False, invert: bool = False) -> Tensor:
-    values, others = (x._a[..., 0] if isinstance(x, Tensor) else x for x in (elements, test_elements))
+def isin(
+    elements: Any, test_elements: Any, element: Any, test_element: Any, assume_unique: bool, invert: bool
+) -> Tensor:
+    values = element if elements is None else elements._a[..., 0]
+    others = test_element if test_elements is None else test_elements._a[..., 0]
     return of_array(np.asarray(np.isin(values, others, invert=invert)))
 
 
 @function("searchsorted")
-def searchsorted(
-    sorted_sequence: Any, input: Any, *, out_int32: bool = False, right: bool = False, side: str | None = None,
-) -> Tensor:  # fmt: skip
+def searchsorted(sorted_sequence: Any, input: Any, out_int32: bool, right: bool, side: str | None) -> Tensor:
     """Return where numbers would be inserted in sorted ones so that these stay sorted, row by row."""
     rows = sorted_sequence._a[..., 0]
     numbers = input._a[..., 0] if isinstance(input, Tensor) else np.asarray(input)
@@ -145,13 +138,13 @@ def searchsorted(
 
 
 @function("bucketize")
-def bucketize(input: Any, boundaries: Any, *, out_int32: bool = False, right: bool = False) -> Tensor:
-    return searchsorted(boundaries, input, out_int32=out_int32, right=right)
+def bucketize(input: Any, boundaries: Any, out_int32: bool, right: bool) -> Tensor:
+    return searchsorted(boundaries, input, out_int32, right, None)
 
 
-@method("unique_consecutive")
+@function("unique_consecutive")
 def unique_consecutive(
-    input: Any, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None
+    input: Any, return_inverse: bool, return_counts: bool, dim: int | None
 ) -> Any:  # fmt: skip
     """Return the first element of each run of equal ones."""
     rows = input._a.reshape(-1, 1) if dim is None else np.moveaxis(input._a[..., 0], dim, 0)
@@ -160,7 +153,7 @@ def unique_consecutive(
     is_first[1:] = (flat[1:] != flat[:-1]).any(1)
     first = np.flatnonzero(is_first)
     values = input.reshape(-1)[of_array(first)] if dim is None else input.index_select(dim, of_array(first))
-    parts = [called(values, "UniqueConsecutiveBackward0")]
+    parts = [set_grad_fn_name(values, "UniqueConsecutiveBackward0")]
     shape = input.shape if dim is None else (-1,)
     parts += [of_array((np.cumsum(is_first) - 1).reshape(shape))] if return_inverse else []
     parts += [of_array(np.diff(np.append(first, len(rows))))] if return_counts else []

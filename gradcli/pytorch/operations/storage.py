@@ -8,7 +8,7 @@ import numpy as np
 
 from gradcli.pytorch.dtypes import OF_NUMPY
 from gradcli.pytorch.messages import MissingError, missing_if, raise_if, warn_once
-from gradcli.pytorch.names import method
+from gradcli.pytorch.names import function
 from gradcli.pytorch.tensor import Tensor
 
 Array = np.ndarray[Any, Any]
@@ -43,7 +43,9 @@ def check_overlap(written: Tensor, *operands: Any) -> None:
         if x is written or not isinstance(x, Tensor) or x._memory is not written._memory:
             continue
         array, other = written._a[..., 0], x._a[..., 0]
-        same = array.strides == other.strides and written.data_ptr() == x.data_ptr() and array.size == other.size
+        # Of an axis of one element, NumPy leaves any stride.
+        axes = [[(n, s) for n, s in zip(a.shape, a.strides, strict=True) if n != 1] for a in (array, other)]
+        same = axes[0] == axes[1] and written.data_ptr() == x.data_ptr()
         if same or not np.may_share_memory(array, other):
             continue
         raise_if(_is_dense(array) and _is_dense(other), "memory that is read while it is written")
@@ -95,11 +97,11 @@ class TypedStorage(UntypedStorage):
 UntypedStorage.__module__ = TypedStorage.__module__ = "torch.storage"
 
 
-@method("storage")
+@function("storage")
 def storage(self: Tensor) -> TypedStorage:
     warn_once("typed storage")
     return TypedStorage(_memory(self))
 
 
-method("untyped_storage")(lambda self: UntypedStorage(_memory(self).view(np.uint8)))
-method("storage_offset")(lambda self: (self.data_ptr() - UntypedStorage(_memory(self)).data_ptr()) // self.itemsize)
+function("untyped_storage")(lambda self: UntypedStorage(_memory(self).view(np.uint8)))
+function("storage_offset")(lambda self: (self.data_ptr() - UntypedStorage(_memory(self)).data_ptr()) // self.itemsize)

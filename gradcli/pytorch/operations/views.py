@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import weakref
 from collections.abc import Sequence
 from operator import index
 from typing import Any
@@ -12,39 +13,38 @@ import numpy as np
 from gradcli.graph import construct
 from gradcli.graph.index_arrays import IndexArray, take
 from gradcli.graph.node import Node
-from gradcli.graph.rewrite import substituted
 from gradcli.graph.shapes import size_of
-from gradcli.pytorch.calls import called, moved
+from gradcli.pytorch.calls import apply_move, set_grad_fn_name
 from gradcli.pytorch.cuts import Kind, cut
-from gradcli.pytorch.dtypes import dtype
+from gradcli.pytorch.dtypes import contiguous_format
 from gradcli.pytorch.messages import missing_if, raise_if, torch_error, warn, warn_once
 from gradcli.pytorch.modes import enable_grad
-from gradcli.pytorch.names import method
+from gradcli.pytorch.names import function
 from gradcli.pytorch.operations.indexing import check_repeated
 from gradcli.pytorch.origins import Maker, Origin
-from gradcli.pytorch.record import Make, Step, apply, shown_by
-from gradcli.pytorch.tensor import Tensor, alias, axis_of, listed
+from gradcli.pytorch.record import Make, Recorder, Step, apply, run, script_line
+from gradcli.pytorch.tensor import Tensor, alias, axis_of
 
 
-def refreshed(view: Tensor) -> None:
+def refresh_view(view: Tensor) -> None:
     """Give a view a new step: its memory was changed since the old one was made."""
     source: Any = view._base
     if view._fn is None and not source.requires_grad:
         return
     if view._origin is not None:
-        raise unfollowed(view, view._origin, since=True)
+        raise untracked_change_error(view, view._origin, since=True)
     view._seen = view._memory.version
     if source.requires_grad:
         with enable_grad():
-            for recipe in view._how:
-                source = _again(recipe, source)
+            for recipe, numbers in view._how:
+                source = run(recipe, (source,), "AsStridedBackward0", numbers)
     rebase(view, source._fn)
 
 
-Make.refreshed = refreshed
+Make.refreshed = refresh_view
 
 
-def unfollowed(view: Tensor, origin: Origin, since: bool) -> Exception:
+def untracked_change_error(view: Tensor, origin: Origin, since: bool) -> Exception:
     """Return the error for a change in place that autograd cannot follow.
 
     `since` is whether the change was made before, to the memory that the view shares; else it is being made now.
@@ -69,68 +69,58 @@ def unfollowed(view: Tensor, origin: Origin, since: bool) -> Exception:
     return torch_error("view of no_grad changed in place", head, block, about=(view, since))
 
 
-def rebase(x: Tensor, step: Step | None) -> None:
-    """Set the step that made a tensor; a retained gradient moves to it."""
+def rebase(x: Tensor, step: Step | None, number: int = 0) -> None:
+    """Set the step that made a tensor, and the number of its result; a retained gradient moves to it."""
     if step is not None and x._fn is not None and x.retains_grad:
-        step.retained, x._fn.retained = x._fn.retained, None
-    x._fn = step
-
-
-def _again(recipe: Any, x: Tensor) -> Tensor:
-    """Return the output of a recipe for another input."""
-
-    def build(n: Node) -> Node:
-        return substituted([recipe.output], {recipe.inputs[0]: n})[0]
-
-    return apply(recipe.op, build, (x,), ("again", id(recipe)), "AsStridedBackward0")
+        x._fn.retained = {i: kept for i, kept in x._fn.retained.items() if kept() is not x}
+        step.retained = {**step.retained, number: weakref.ref(x)}
+    x._fn, x._output = step, number
 
 
 def shape_of(sizes: Any) -> tuple[int, ...]:
-    """Return sizes that are arguments of their own, as in `x.view(2, 3)`, or one sequence, as in `x.view((2, 3))`.
-
-    Errors: `TypeError` for a size that is not an integer.
-    """
-    numbers: Any = (None if isinstance(n, bool) else n for n in listed(sizes))
-    return tuple(map(index, numbers))
+    """Return sizes, of which some may be tensors, as integers."""
+    return tuple(map(index, sizes))
 
 
-def _filled(shape: Sequence[int], size: int, what: str, *values: Any) -> tuple[int, ...]:
+def _infer_size(shape: Sequence[int], size: int, what: str, *values: Any) -> tuple[int, ...]:
     """Return sizes of so many elements in all, of which one may be -1."""
     raise_if(shape.count(-1) > 1, "two sizes to infer")
     known = size_of(tuple(n for n in shape if n != -1))
     result = tuple(size // (known or 1) if n == -1 else n for n in shape)
-    raise_if(not known and not size and -1 in shape, "any size to infer", list(shape))
-    fits = size_of(result) == size and (known or -1 not in shape)
-    raise_if(not fits, f"sizes of a {what}", list(shape), *values)
+    if not known and not size and -1 in shape:
+        raise torch_error("any size to infer", list(shape))
+    if size_of(result) != size or (not known and -1 in shape):
+        raise torch_error(f"sizes of a {what}", list(shape), *values)
     return result
 
 
-def _reshaped(x: Tensor, shape: tuple[int, ...], name: str) -> Tensor:
-    return moved("reshape", x, shape, shape, name)
+def _reshape(x: Tensor, shape: tuple[int, ...], name: str) -> Tensor:
+    return apply_move("reshape", x, shape, shape, name)
 
 
-def _shaped(x: Tensor, sizes: Sequence[Any]) -> tuple[tuple[int, ...], bool]:
+def _view_shape(x: Tensor, sizes: Sequence[Any]) -> tuple[tuple[int, ...], bool]:
     """Return the shape that is meant by sizes, and whether a view of a tensor can have it."""
-    shape = _filled(shape_of(sizes), x.numel(), "view", x.numel())
+    shape = _infer_size(shape_of(sizes), x.numel(), "view", x.numel())
     return shape, x._a.flags.c_contiguous or np.may_share_memory(x._a.reshape(*shape, 1), x._a)
 
 
-@method("view")
-def view(self: Tensor, *size: Any) -> Tensor:
-    missing_if(size and isinstance(size[0], dtype), "Tensor.view(dtype)")
-    shape, is_view = _shaped(self, size)
+@function("view")
+def view(self: Tensor, size: Any, dtype: Any = None) -> Tensor:
+    missing_if(dtype is not None, "Tensor.view(dtype)")
+    shape, is_view = _view_shape(self, size)
     raise_if(not is_view, "view of a split axis")
-    return _reshaped(self, shape, "ViewBackward0")
+    return _reshape(self, shape, "ViewBackward0")
 
 
-@method("reshape")
-def reshape(input: Tensor, *shape: Any) -> Tensor:
-    sizes, is_view = _shaped(input, shape)
-    return _reshaped(input, sizes, "ViewBackward0" if is_view else "UnsafeViewBackward0")
+@function("reshape")
+def reshape(input: Tensor, shape: Any) -> Tensor:
+    sizes, is_view = _view_shape(input, shape)
+    of_view = "ViewBackward0" if input.is_contiguous() else "ReshapeAliasBackward0"
+    return _reshape(input, sizes, of_view if is_view else "UnsafeView(Clone(0))")
 
 
-@method("flatten")
-def flatten(input: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
+@function("flatten")
+def flatten(input: Tensor, start_dim: int, end_dim: int) -> Tensor:
     sizes = tuple(input.shape) or (1,)
     first, last = axis_of(start_dim, len(sizes)), axis_of(end_dim, len(sizes))
     raise_if(first > last, "order of axes to flatten")
@@ -138,19 +128,19 @@ def flatten(input: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
     return input if shape == input.shape else reshape(input, shape)
 
 
-@method("unflatten")
+@function("unflatten")
 def unflatten(self: Tensor, dim: int, sizes: Any) -> Tensor:
     axis, shape = axis_of(dim, self.dim()), self.shape
-    result = _filled(sizes, shape[axis], "part", axis, shape[axis])
+    result = _infer_size(sizes, shape[axis], "part", axis, shape[axis])
     return view(self, (*shape[:axis], *result, *shape[axis + 1 :]))
 
 
-def _permuted(x: Tensor, order: Sequence[int], name: str) -> Tensor:
-    return moved("transpose", x, [x._a.shape[i] for i in order], tuple(order), name)
+def _permute(x: Tensor, order: Sequence[int], name: str) -> Tensor:
+    return apply_move("transpose", x, [x._a.shape[i] for i in order], tuple(order), name)
 
 
-@method("sum_to_size")
-def sum_to_size(self: Tensor, *size: Any) -> Tensor:
+@function("sum_to_size")
+def sum_to_size(self: Tensor, size: Any) -> Tensor:
     shape = shape_of(size)
     new = self.dim() - len(shape)
     fits = new >= 0 and all(n in (1, m) for n, m in zip(shape, self.shape[new:], strict=True))
@@ -160,90 +150,93 @@ def sum_to_size(self: Tensor, *size: Any) -> Tensor:
     return result.view(shape) if new else result
 
 
-@method("t")
+@function("t")
 def t(input: Tensor) -> Tensor:
-    return _permuted(input, range(input.dim())[::-1], "TBackward0")
+    raise_if(input.dim() > 2, "rank of a t", input.dim())
+    return _permute(input, range(input.dim())[::-1], "TBackward0")
 
 
-@method("resize")
+@function("resize")
 def resize(self: Tensor, *sizes: Any) -> Tensor:
     warn("old resize")
     count = math.prod(sizes) if all(isinstance(n, int) for n in sizes) else sizes[0]
     if count != self.numel():
         text, before = ("x".join(map(str, n)) for n in (sizes, self.shape))
         raise torch_error("size of an old resize", text, count, before, self.numel())
-    return _reshaped(self, tuple(sizes), "ResizeBackward")
+    return _reshape(self, tuple(sizes), "ResizeBackward")
 
 
-def _reversed(self: Tensor) -> Tensor:
+def _reverse_axes(self: Tensor) -> Tensor:
     rank = self.dim()
     if rank != 2:
         warn_once("T of another rank" if rank else "T of a number")
-    return _permuted(self, range(rank)[::-1], "PermuteBackward0")
+    return _permute(self, range(rank)[::-1], "PermuteBackward0")
 
 
-def _transposed(self: Tensor) -> Tensor:
+def _transpose_matrix(self: Tensor) -> Tensor:
     raise_if(self.dim() == 1, "mT of a vector")
     if not self.dim():
         warn_once("mT of a number")
     return transpose(self, -2, -1) if self.dim() else self
 
 
-Tensor.T, Tensor.mT = property(_reversed), property(_transposed)
+Tensor.T, Tensor.mT = property(_reverse_axes), property(_transpose_matrix)
 
 
-@method("transpose", "swapaxes", "swapdims")
+@function("transpose", "swapdims")
 def transpose(input: Tensor, dim0: int, dim1: int) -> Tensor:
     rank = input.dim()
     a, b = axis_of(dim0, rank), axis_of(dim1, rank)
     order = [b if i == a else a if i == b else i for i in range(rank)]
-    return _permuted(input, order, "TransposeBackward0")
+    return _permute(input, order, "TransposeBackward0")
 
 
-@method("permute")
-def permute(input: Tensor, *dims: Any) -> Tensor:
+function("swapaxes")(lambda input, axis0, axis1: transpose(input, axis0, axis1))
+
+
+@function("permute")
+def permute(input: Tensor, dims: Any) -> Tensor:
     order = list(shape_of(dims))
     raise_if(len(order) != input.dim(), "rank of a permute", input.dim(), len(order))
-    return _permuted(input, [axis_of(d, input.dim()) for d in order], "PermuteBackward0")
+    return _permute(input, [axis_of(d, input.dim()) for d in order], "PermuteBackward0")
 
 
-@method("movedim", "moveaxis")
+@function("movedim", "moveaxis")
 def movedim(input: Tensor, source: Any, destination: Any) -> Tensor:
     if not (rank := input.dim()):
-        return _permuted(input, (), "AliasBackward0")
+        return _permute(input, (), "AliasBackward0")
     axes = [[axis_of(d, rank) for d in (p if isinstance(p, tuple | list) else (p,))] for p in (source, destination)]
-    return _permuted(input, np.moveaxis(np.empty(range(rank)), *axes).shape, "PermuteBackward0")
+    return _permute(input, np.moveaxis(np.empty(range(rank)), *axes).shape, "PermuteBackward0")
 
 
-@method("squeeze")
-def squeeze(input: Tensor, dim: Any = None, *more: Any) -> Tensor:
-    dims = (dim, *more) if more else dim
-    number = 0 if dims is None else 2 if isinstance(dims, tuple | list) else 1
-    axes = [axis_of(d, input.dim()) for d in (range(input.dim()), (dims,), dims)[number]]
+@function("squeeze")
+def squeeze(input: Tensor, dim: Any) -> Tensor:
+    number = 0 if dim is None else 2 if isinstance(dim, tuple | list) else 1
+    axes = [axis_of(d, input.dim()) for d in (range(input.dim()), (dim,), dim)[number]]
     shape = tuple(n for i, n in enumerate(input.shape) if i not in axes or n != 1)
-    return _reshaped(input, shape, f"SqueezeBackward{number}")
+    return _reshape(input, shape, f"SqueezeBackward{number}")
 
 
-@method("unsqueeze")
+@function("unsqueeze")
 def unsqueeze(input: Tensor, dim: int) -> Tensor:
     axis = axis_of(dim, input.dim() + 1)
-    return _reshaped(input, (*input.shape[:axis], 1, *input.shape[axis:]), "UnsqueezeBackward0")
+    return _reshape(input, (*input.shape[:axis], 1, *input.shape[axis:]), "UnsqueezeBackward0")
 
 
-@method("expand")
-def expand(self: Tensor, *size: Any) -> Tensor:
+@function("expand")
+def expand(self: Tensor, size: Any) -> Tensor:
     shape, sizes = shape_of(size), self.shape
     check_repeated(self, sizes, shape)
     new = len(shape) - len(sizes)
     full = tuple(sizes[i - new] if n == -1 and i >= new else n for i, n in enumerate(shape))
-    return moved("broadcast", self, full, full, "ExpandBackward0")
+    return apply_move("broadcast", self, full, full, "ExpandBackward0")
 
 
-@method("unfold")
+@function("unfold")
 def unfold(self: Tensor, dimension: int, size: int, step: int) -> Tensor:
     axis, array = axis_of(dimension, self.dim()), self._a
     if not self.dim():
-        return called(unfold(reshape(self, (1,)), 0, size, step)[0], "UnfoldBackward0")
+        return set_grad_fn_name(unfold(reshape(self, (1,)), 0, size, step)[0], "UnfoldBackward0")
     raise_if(size < 0, "negative size of a window", size)
     raise_if(size > array.shape[axis], "size of a window", axis, array.shape[axis], size)
     raise_if(step <= 0, "step of a window", step)
@@ -255,18 +248,17 @@ def unfold(self: Tensor, dimension: int, size: int, step: int) -> Tensor:
 
     windows = np.lib.stride_tricks.sliding_window_view(array, size, axis, writeable=array.flags.writeable)
     windows = np.moveaxis(windows, -1, -2)[(slice(None),) * axis + (slice(None, None, step),)]
-    return shown_by(windows, "unfold", build, self, (axis, size, step))
+    return apply("unfold", build, (self,), (axis, size, step), shown=windows)
 
 
-method("view_as")(lambda self, other: view(self, other.shape))
-method("reshape_as")(lambda self, other: reshape(self, other.shape))
-method("expand_as")(lambda self, other: expand(self, other.shape))
-method("broadcast_to")(lambda input, *size: expand(input, *size))
-method("ravel")(lambda input: reshape(input, (-1,)))
+function("view_as")(lambda self, other: view(self, other.shape))
+function("reshape_as")(lambda self, other: reshape(self, other.shape))
+function("expand_as")(lambda self, other: expand(self, other.shape))
+function("broadcast_to")(lambda input, size: expand(input, size))
 
 
-@method("diagonal")
-def diagonal(input: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Tensor:
+@function("diagonal")
+def diagonal(input: Tensor, offset: int, dim1: int, dim2: int) -> Tensor:
     return diagonal_by("diagonal", input, offset, dim1, dim2)
 
 
@@ -284,22 +276,28 @@ def diagonal_by(op: str, x: Tensor, offset: int, dim1: int = 0, dim2: int = 1, n
     return apply(op, build, (x,), (offset, a, b), name)
 
 
-@method("clone")
-def clone(input: Tensor, *, memory_format: Any = None) -> Tensor:
-    return apply("clone", lambda x: Node("identity", (x,), x.shape), (input,))
+@function("clone")
+def clone(input: Tensor, memory_format: Any) -> Tensor:
+    result = apply("clone", lambda x: Node("identity", (x,), x.shape), (input,))
+    if memory_format is contiguous_format:
+        result._a = np.ascontiguousarray(result._a)
+    return result
 
 
-@method("contiguous")
-def contiguous(self: Tensor, *, memory_format: Any = None) -> Tensor:
+@function("contiguous")
+def contiguous(self: Tensor, memory_format: Any = None) -> Tensor:
     if self._a.flags.c_contiguous:
         return self
-    copy = clone(self)
-    copy._a = np.ascontiguousarray(copy._a)
-    return copy
+    return clone(self, contiguous_format)
 
 
-@method("detach")
-def detach(input: Tensor, *, how: str = ".detach()") -> Tensor:
+@function("ravel")
+def ravel(input: Tensor) -> Tensor:
+    return view(contiguous(input), (-1,))
+
+
+@function("detach")
+def detach(input: Tensor, how: str = ".detach()") -> Tensor:
     result: Tensor = alias(input)
     result._detached = cut(input, Kind.DETACHED, how)
     return result
@@ -307,14 +305,21 @@ def detach(input: Tensor, *, how: str = ".detach()") -> Tensor:
 
 def _data(self: Tensor) -> Tensor:
     result = detach(self, how=".data")
-    result._memory = type(self._memory)()  # whose changes nobody counts
+    result._memory = self._memory.apart()
     return result
 
 
-Tensor.data = property(_data, lambda self, value: setattr(self, "_a", value._a))
+def _set_data(self: Tensor, value: Tensor) -> None:
+    """Give a tensor the memory of another one; the old memory keeps its numbers, and no version changes."""
+    if Recorder.explains:
+        self._memory.move(value._memory.storage, script_line())
+    self._a = value._a
 
 
-@method("detach_")
+Tensor.data = property(_data, _set_data)
+
+
+@function("detach_")
 def detach_(self: Tensor) -> Tensor:
     raise_if(self._base is not None, "view detached in place")
     self._fn, self._requires = None, False

@@ -4,27 +4,46 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Mapping
+from decimal import Decimal
+from fractions import Fraction
+from functools import cache, partial
 from typing import Any
+from weakref import WeakSet
 
 import numpy as np
 
-from gradcli.pytorch.limits import check_limits
+from gradcli.graph.construct import call, where
+from gradcli.graph.node import lift
 from gradcli.pytorch.messages import missing_if, raise_if, torch_error, typename, warn
 from gradcli.pytorch.modes import enable_grad
 from gradcli.pytorch.nn.module import forget
-from gradcli.pytorch.record import Recorder, script_line
+from gradcli.pytorch.optim.rules import NO_RULE, Change, CompiledRule, Rule, State
+from gradcli.pytorch.record import SEQUENCE, Recorder, script_line
 from gradcli.pytorch.tensor import Tensor, new, of_array
+
+LIVE: WeakSet[Optimizer] = WeakSet()  # all that there are, for explanations
+
+# Settings that turn a part of a rule on.
+_SWITCHES = (
+    *("momentum", "dampening", "nesterov", "weight_decay", "decoupled_weight_decay", "maximize", "amsgrad"),
+    *("centered", "lr_decay"),
+)
 
 
 class Optimizer:
     """Parameters in groups, each with its settings, and what is kept for each parameter."""
 
+    _begins_otherwise = False  # whether the first step has a rule of its own
+
     def __init__(self, params: Any, defaults: dict[str, Any]) -> None:
         if isinstance(params, Tensor):
             raise torch_error("parameters in a tensor", params.type())  # type: ignore[attr-defined]
         self.defaults = defaults
+        self._switches = tuple(name for name in _SWITCHES if name in defaults)
         self.state: dict[Any, dict[str, Any]] = defaultdict(dict)
         self.param_groups: list[dict[str, Any]] = []
+        self._made = next(SEQUENCE)  # when it was created, as parameters count it
+        LIVE.add(self)
         groups = list(params)
         raise_if(not groups, "no parameters")
         for group in groups if isinstance(groups[0], dict) else [{"params": groups}]:
@@ -59,49 +78,34 @@ class Optimizer:
         if closure is not None:
             with enable_grad():
                 loss = closure()
-        done = []
-        with np.errstate(all="ignore"):
-            for p, group in [(p, g) for g in self.param_groups for p in g["params"] if p._grad is not None]:
-                before = (p._a.copy(), self._first_kept(p)) if Recorder.explains else None
-                self._change(p, _downhill(p, group), group)
+        changes: list[Change] = []
+        for group in self.param_groups:
+            switches, kind = tuple([bool(group[name]) for name in self._switches]), None
+            for p in group["params"]:
+                if p._grad is None:
+                    continue
+                kept: Any = self.state.get(p)
+                if kind != (kind := (p._a.dtype, self._begins_otherwise and not kept)):
+                    update = _update(self._rule, self._switches, switches, *kind)
+                    settings = update.rule.numbers_of(group)
+                if not kept and update.rule.states:
+                    kept = self.state[p] = {s.name: _first(s, p, group) for s in update.rule.states.values()}
+                arrays = p._a, p._grad._a, kept, settings
+                before = update.before(*arrays) if Recorder.explains else {}
+                p._memory.keep()
+                update(*arrays)
                 p._memory.version += 1
-                if before is not None:
-                    p._memory.changed = (script_line(), "step")
-                    done.append((p, *before, group))
+                if Recorder.explains:
+                    p._memory.storage.changed = (script_line(), "step")
+                    changes.append(Change(p, update.rule, before, partial(update.kept, p._a, kept)))
         if Recorder.stepped is not None:
-            Recorder.stepped(self, done)
+            Recorder.stepped(self, changes)
         return loss
 
-    def _change(self, p: Tensor, g: Any, group: dict[str, Any]) -> None:
-        """Change a parameter, given what the loss grows along."""
+    @staticmethod
+    def _rule(s: Rule) -> None:
+        """Write the rule of a step."""
         raise NotImplementedError
-
-    def _first_kept(self, p: Tensor) -> dict[str, float]:
-        """Return the first element of each array that is kept for a parameter."""
-        arrays = {name: x._a for name, x in self.state.get(p, {}).items() if isinstance(x, Tensor)}
-        return {name: float(a.reshape(-1)[0]) for name, a in arrays.items() if a.size}
-
-    def _kept(self, p: Tensor, name: str, first: float = 0) -> Any:
-        """Return an array that is kept for a parameter, of zeros at first."""
-        return self.state[p].setdefault(name, new(np.full_like(p._a, first)))._a
-
-    def _counted(self, p: Tensor) -> Any:
-        """Return which step of a parameter this is."""
-        count = self.state[p].setdefault("step", of_array(np.zeros((), np.float32)))
-        count._a[...] += 1
-        return count.item()
-
-    def _decay(self, p: Tensor, group: dict[str, Any]) -> None:
-        """Apply a weight decay that is not a part of the gradient: Loshchilov and Hutter (2019)."""
-        if group["weight_decay"] and group["decoupled_weight_decay"]:
-            p._a *= 1 - float(group["lr"]) * group["weight_decay"]
-
-    def _moments(self, p: Tensor, g: Any, betas: tuple[float, float]) -> tuple[Any, Any]:
-        """Return the running means of the gradient and of its square, with this gradient: Kingma and Ba (2015)."""
-        (beta1, beta2), mean, square = betas, self._kept(p, "exp_avg"), self._kept(p, "exp_avg_sq")
-        mean[...] = plus_scaled(mean, 1 - beta1, g - mean)
-        square[...] = plus_scaled(beta2 * square, g, (1 - beta2) * g)
-        return mean, square
 
     def state_dict(self) -> dict[str, Any]:
         numbers = {id(p): i for i, p in enumerate(self._parameters())}
@@ -123,28 +127,57 @@ class Optimizer:
         return f"{type(self).__name__} (\n" + "\n".join(shown) + ")"
 
 
+@cache
+def _rule(write: Callable[[Rule], None], names: tuple[str, ...], switches: tuple[bool, ...], is_first: bool) -> Rule:
+    """Return the rule of an optimizer with switches of these names."""
+    return Rule(write, dict(zip(names, switches, strict=True)), is_first)
+
+
+@cache
+def _update(write: Callable[[Rule], None], names: Any, switches: Any, dtype: Any, is_first: bool) -> CompiledRule:
+    """Return that rule, compiled for parameters of a dtype."""
+    return CompiledRule(_rule(write, names, switches, is_first), dtype.name)
+
+
+def rule_of(name: str, group: Mapping[str, Any], is_first: bool) -> Rule | None:
+    """Return the rule of PyTorch's optimizer of a name, with the settings of a group; None where there is none."""
+    kind = globals().get(name)
+    if name == "LBFGS":
+        return NO_RULE
+    if not isinstance(kind, type) or not issubclass(kind, Optimizer) or kind is Optimizer:
+        return None
+    defaults = {"decoupled_weight_decay": kind is AdamW}  # older versions of PyTorch have no such setting
+    switches = tuple(bool((defaults | dict(group)).get(switch)) for switch in _SWITCHES)
+    return _rule(kind._rule, _SWITCHES, switches, is_first and kind._begins_otherwise)
+
+
+def _first(state: State, p: Tensor, group: Mapping[str, Any]) -> Tensor:
+    """Return what is kept for a parameter before the first step."""
+    first = group[state.first] if isinstance(state.first, str) else state.first
+    return of_array(np.array(first, np.float32)) if state.is_number else new(np.full_like(p._a, float(first)))
+
+
 def _settings_of(group: Mapping[str, Any]) -> dict[str, Any]:
     return {k: v for k, v in group.items() if k != "params"}
 
 
-def _downhill(p: Tensor, group: Mapping[str, Any]) -> Any:
-    """Return the direction of ascent: the gradient (its negative to maximize) plus that of the weight decay."""
-    g = p._grad._a  # type: ignore[union-attr]
-    g = -g if group.get("maximize") else g
-    if group.get("weight_decay") and not group.get("decoupled_weight_decay"):
-        g = plus_scaled(g, group["weight_decay"], p._a)
-    return g
+_NOT_NEGATIVE = {"lr": "learning rate", "eps": "epsilon value"}  # as PyTorch's errors call them
+for _name in ("momentum", "weight_decay", "momentum_decay", "lr_decay", "initial_accumulator_value"):
+    _NOT_NEGATIVE[_name] = f"{_name} value"
 
 
-def plus_scaled(a: Any, factor: Any, b: Any) -> Any:
-    """Return `a + factor*b`, rounded once where it is float32, as by the FMA of PyTorch's `add_` with an `alpha`.
+def _check_settings(settings: Mapping[str, Any]) -> None:
+    """Check that settings are in their ranges.
 
-    >>> plus_scaled(np.float32([1]), -0.1, np.float32([10]))
-    array([-1.4901161e-08], dtype=float32)
+    Errors: `ValueError`.
     """
-    if a.dtype != np.float32:
-        return a + factor * b
-    return (a + np.float32(factor) * b.astype(np.float64)).astype(np.float32)
+    for name, words in _NOT_NEGATIVE.items():
+        raise_if(name in settings and settings[name] < 0.0, "setting below 0", words, settings.get(name))
+    if "centered" in settings:  # of RMSprop: ASGD has another alpha
+        raise_if(settings["alpha"] < 0, "setting below 0", "alpha value", settings["alpha"])
+    raise_if(not 0 <= settings.get("rho", 0) <= 1, "setting below 0", "rho value", settings.get("rho"))
+    for i, beta in enumerate(settings.get("betas", ())):
+        raise_if(not 0 <= beta < 1, "beta out of range", i, beta)
 
 
 def _settings(signature: Callable[..., dict[str, Any]], *first: str, **more: Any) -> Callable[..., None]:
@@ -157,7 +190,7 @@ def _settings(signature: Callable[..., dict[str, Any]], *first: str, **more: Any
         signature.__qualname__ = f"{type(self).__name__}.__init__"
         settings = signature(self, *args, **kwargs)
         params = settings.pop("params")
-        check_limits(type(self).__name__, settings)
+        _check_settings(settings)
         raise_if(
             settings.get("nesterov") and (settings["momentum"] <= 0 or settings["dampening"] != 0), "nesterov alone"
         )
@@ -173,17 +206,17 @@ class SGD(Optimizer):
         lambda self, params, lr=1e-3, momentum=0, dampening=0, weight_decay=0, nesterov=False, *,
         maximize=False, foreach=None, differentiable=False, fused=None: locals()
     )  # fmt: skip
+    _begins_otherwise = True
 
-    def _change(self, p: Tensor, g: Any, group: dict[str, Any]) -> None:
-        if group["momentum"]:
-            before = self.state[p].get("momentum_buffer")
-            if before is None:
-                self.state[p]["momentum_buffer"] = new(np.array(g))
-            else:
-                before._a[...] = plus_scaled(group["momentum"] * before._a, 1 - group["dampening"], g)
-            velocity = self.state[p]["momentum_buffer"]._a
-            g = plus_scaled(g, group["momentum"], velocity) if group["nesterov"] else velocity
-        p._a[...] = plus_scaled(p._a, -float(group["lr"]), g)
+    @staticmethod
+    def _rule(s: Rule) -> None:
+        w, g = s.parameter, s.gradient()
+        if s.has("momentum"):
+            momentum, b = s.setting("momentum"), s.state("momentum_buffer", "b", "the velocity")
+            share = s.once(momentum * b + (1 - s.setting("dampening")) * g) if s.has("dampening") else momentum * b + g
+            b = s.assign(b, g if s.is_first else share)
+            g = s.once(g + momentum * b) if s.has("nesterov") else b
+        s.assign(w, s.once(w - s.setting("lr") * g))
 
 
 def _adam(decay: float) -> Callable[..., dict[str, Any]]:
@@ -198,15 +231,16 @@ class Adam(Optimizer):
 
     __init__ = _settings(_adam(0), decoupled_weight_decay=False)
 
-    def _change(self, p: Tensor, g: Any, group: dict[str, Any]) -> None:
-        (beta1, beta2), lr, t = group["betas"], float(group["lr"]), self._counted(p)
-        self._decay(p, group)
-        mean, square = self._moments(p, g, group["betas"])
-        if group["amsgrad"]:
-            most = self._kept(p, "max_exp_avg_sq")
-            square = np.maximum(most, square, out=most)
-        root = np.sqrt(square) / (1 - beta2**t) ** 0.5 + group["eps"]
-        p._a -= lr / (1 - beta1**t) * mean / root
+    @staticmethod
+    def _rule(s: Rule) -> None:
+        g, t = s.gradient(), s.count()
+        m, v = s.mean(g), s.mean_of_squares(g, "exp_avg_sq", "beta2")
+        if s.has("amsgrad"):
+            most = s.state("max_exp_avg_sq", "v_max", "the largest v so far")
+            v = s.assign(most, call("maximum", most, v))
+        rate = s.let("step_size", s.setting("lr") / s.correction(t, "beta1"))
+        root = s.let("denom", call("sqrt", v) / call("sqrt", s.correction(t, "beta2")) + s.setting("eps"))
+        s.assign(s.parameter, s.decayed() - rate * m / root)
 
 
 class AdamW(Adam):
@@ -224,21 +258,20 @@ class RMSprop(Optimizer):
         "lr", "momentum", "alpha", "eps", "centered",
     )  # fmt: skip
 
-    def _change(self, p: Tensor, g: Any, group: dict[str, Any]) -> None:
-        alpha, lr = group["alpha"], float(group["lr"])
-        self._counted(p)
-        square = self._kept(p, "square_avg")
-        square[...] = plus_scaled(alpha * square, g, (1 - alpha) * g)
-        velocity: Any = self._kept(p, "momentum_buffer") if group["momentum"] > 0 else 0
-        spread = square
-        if group["centered"]:
-            mean = self._kept(p, "grad_avg")
-            mean += (1 - alpha) * (g - mean)
-            spread = square - mean * mean
-        step = g / (np.sqrt(spread) + group["eps"])
-        if group["momentum"]:
-            velocity[...] = step = group["momentum"] * velocity + step
-        p._a -= lr * step
+    @staticmethod
+    def _rule(s: Rule) -> None:
+        w, g, lr = s.parameter, s.gradient(), s.setting("lr")
+        s.count()
+        v = s.mean_of_squares(g, "square_avg", "alpha")
+        b = s.state("momentum_buffer", "b", "the velocity") if s.has("momentum") else None
+        if s.has("centered"):
+            m = s.mean(g, "grad_avg", "alpha")
+            v = v - m * m
+        root = s.let("denom", call("sqrt", v) + s.setting("eps"))
+        if b is None:
+            s.assign(w, w - lr * g / root)
+        else:
+            s.assign(w, s.once(w - lr * s.assign(b, s.setting("momentum") * b + g / root)))
 
 
 class Adagrad(Optimizer):
@@ -250,11 +283,14 @@ class Adagrad(Optimizer):
         "lr", "lr_decay", "eps",
     )  # fmt: skip
 
-    def _change(self, p: Tensor, g: Any, group: dict[str, Any]) -> None:
-        rate = float(group["lr"]) / (1 + (self._counted(p) - 1) * group["lr_decay"])
-        square = self._kept(p, "sum", group["initial_accumulator_value"])
-        square[...] = plus_scaled(square, g, g)
-        p._a -= rate * g / (np.sqrt(square) + group["eps"])
+    @staticmethod
+    def _rule(s: Rule) -> None:
+        w, g, rate, t = s.parameter, s.gradient(), s.setting("lr"), s.count()
+        total = s.state("sum", "sum", "the sum of the squares of {g}", "initial_accumulator_value")
+        if s.has("lr_decay"):
+            rate = s.let("clr", rate / (1 + (t - 1) * s.setting("lr_decay")), "lr, decayed")
+        total = s.assign(total, s.once(total + g * g))
+        s.assign(w, w - rate * g / (call("sqrt", total) + s.setting("eps")))
 
 
 class Adadelta(Optimizer):
@@ -266,18 +302,123 @@ class Adadelta(Optimizer):
         "lr", "rho", "eps", "weight_decay", "maximize", "capturable",
     )  # fmt: skip
 
-    def _change(self, p: Tensor, g: Any, group: dict[str, Any]) -> None:
-        rho, eps = group["rho"], group["eps"]
-        self._counted(p)
-        square, steps = self._kept(p, "square_avg"), self._kept(p, "acc_delta")
-        square[...] = plus_scaled(rho * square, g, (1 - rho) * g)
-        step = np.sqrt(steps + eps) / np.sqrt(square + eps) * g
-        steps[...] = plus_scaled(rho * steps, step, (1 - rho) * step)
-        p._a[...] = plus_scaled(p._a, -float(group["lr"]), step)
+    @staticmethod
+    def _rule(s: Rule) -> None:
+        w, g, eps, rho = s.parameter, s.gradient(), s.setting("eps"), s.setting("rho")
+        s.count()
+        v = s.mean_of_squares(g, "square_avg", "rho")
+        u = s.state("acc_delta", "u", "the exponential moving average of the square of delta")
+        delta = s.let("delta", call("sqrt", u + eps) / call("sqrt", v + eps) * g)
+        s.assign(u, s.once(rho * u + (1 - rho) * delta * delta))
+        s.assign(w, s.once(w - s.setting("lr") * delta))
+
+
+class Adamax(Optimizer):
+    """Adam by the largest gradient: Kingma and Ba (2015), algorithm 2."""
+
+    __init__ = _settings(
+        lambda self, params, lr=2e-3, betas=(0.9, 0.999), eps=1e-8, weight_decay=0, foreach=None, *,
+        maximize=False, differentiable=False, capturable=False: locals()
+    )  # fmt: skip
+
+    @staticmethod
+    def _rule(s: Rule) -> None:
+        w, g, t = s.parameter, s.gradient(), s.count()
+        m, most = s.mean(g), s.state("exp_inf", "u", "the largest |{g}|, in which old ones fade")
+        most = s.assign(most, call("maximum", s.setting("beta2") * most, call("abs", g) + s.setting("eps")))
+        rate = s.let("clr", s.setting("lr") / s.correction(t, "beta1"))
+        s.assign(w, w - rate * m / most)
+
+
+class NAdam(Optimizer):
+    """Dozat, "Incorporating Nesterov momentum into Adam" (2016)."""
+
+    __init__ = _settings(
+        lambda self, params, lr=2e-3, betas=(0.9, 0.999), eps=1e-8, weight_decay=0, momentum_decay=4e-3,
+        decoupled_weight_decay=False, *, foreach=None, maximize=False, capturable=False, differentiable=False: locals()
+    )  # fmt: skip
+
+    @staticmethod
+    def _rule(s: Rule) -> None:
+        g, t, beta1, lr = s.gradient(), s.count(), s.setting("beta1"), s.setting("lr")
+        product = s.state("mu_product", "mu_product", "the product of all mu", 1, is_number=True)
+        now, then = (
+            s.let(name, beta1 * (1 - Fraction(1, 2) * lift(Decimal("0.96")) ** (k * s.setting("momentum_decay"))))
+            for name, k in (("mu", t), ("mu_next", t + 1))
+        )
+        product = s.assign(product, product * now)
+        m, v = s.mean(g), s.mean_of_squares(g, "exp_avg_sq", "beta2")
+        root = s.let("denom", call("sqrt", v / s.correction(t, "beta2")) + s.setting("eps"))
+        ahead = s.let("step", (1 - now) / (1 - product) * g + then / (1 - product * then) * m)
+        s.assign(s.parameter, s.decayed() - lr * ahead / root)
+
+
+class RAdam(Optimizer):
+    """Liu et al., "On the variance of the adaptive learning rate and beyond" (2020)."""
+
+    __init__ = _settings(
+        lambda self, params, lr=1e-3, betas=(0.9, 0.999), eps=1e-8, weight_decay=0, decoupled_weight_decay=False, *,
+        foreach=None, maximize=False, capturable=False, differentiable=False: locals()
+    )  # fmt: skip
+
+    @staticmethod
+    def _rule(s: Rule) -> None:
+        g, t, beta2 = s.gradient(), s.count(), s.setting("beta2")
+        m, v = s.mean(g), s.mean_of_squares(g, "exp_avg_sq", "beta2")
+        rate = s.let("step_size", s.setting("lr") / s.correction(t, "beta1"))
+        longest = s.let("rho_inf", 2 / (1 - beta2) - 1)
+        length = s.let("rho", longest - 2 * t * beta2**t / (1 - beta2**t), "about how many gradients v averages")
+        ratio = (length - 4) * (length - 2) * longest / ((longest - 4) * (longest - 2) * length)
+        factor = s.let("rect", call("sqrt", where(length > 5, ratio * (1 - beta2**t), 0)))
+        step = rate * m
+        step = where(length > 5, step * factor / (call("sqrt", v) + s.setting("eps")), step)
+        s.assign(s.parameter, s.decayed() - step)
+
+
+class Rprop(Optimizer):
+    """Riedmiller and Braun, "A direct adaptive method for faster backpropagation learning" (1993)."""
+
+    __init__ = _settings(
+        lambda self, params, lr=1e-2, etas=(0.5, 1.2), step_sizes=(1e-6, 50), *, capturable=False, foreach=None,
+        maximize=False, differentiable=False: locals(),
+        "lr", "etas", "step_sizes", "foreach",
+    )  # fmt: skip
+
+    @staticmethod
+    def _rule(s: Rule) -> None:
+        w, g = s.parameter, s.gradient()
+        s.count()
+        before = s.state("prev", "prev", "the gradient before, or 0 after a change of its sign")
+        size = s.state("step_size", "step_size", "the size of the next step", "lr")
+        turn = s.let("turn", g * before, "above 0 if {g} keeps its sign, below 0 if it changes")
+        factor = where(turn > 0, s.setting("etaplus"), where(turn < 0, s.setting("etaminus"), 1))
+        bounds = s.setting("step_size_min"), s.setting("step_size_max")
+        size = s.assign(size, call("clamp", size * factor, *bounds))
+        s.assign(w, w - call("sign", s.assign(before, where(turn < 0, 0, g))) * size)
+
+
+class ASGD(Optimizer):
+    """Polyak and Juditsky, "Acceleration of stochastic approximation by averaging" (1992)."""
+
+    __init__ = _settings(
+        lambda self, params, lr=1e-2, lambd=1e-4, alpha=0.75, t0=1e6, weight_decay=0, foreach=None, maximize=False,
+        differentiable=False, capturable=False: locals()
+    )  # fmt: skip
+
+    @staticmethod
+    def _rule(s: Rule) -> None:
+        w, g, t, lr, lambd = s.parameter, s.gradient(), s.count(), s.setting("lr"), s.setting("lambd")
+        rate = s.state("eta", "eta", "the rate of this step", "lr", is_number=True)
+        share = s.state("mu", "mu", "the weight of the new value in ax", 1, is_number=True)
+        mean = s.state("ax", "ax", "the mean of {p} over the steps from t0 on")
+        w = s.assign(w, (1 - lambd * rate) * w - rate * g)
+        s.assign(mean, mean + share * (w - mean))
+        s.assign(rate, lr / (1 + lambd * lr * t) ** s.setting("alpha"))
+        s.assign(share, 1 / call("maximum", 1, t - s.setting("t0")))
 
 
 ELSEWHERE = {"LBFGS": "optim.lbfgs"}
-ELSEWHERE |= dict.fromkeys(("ASGD", "Adamax", "NAdam", "RAdam", "Rprop"), "optim.adaptive")
-__all__ = ["SGD", "Adadelta", "Adagrad", "Adam", "AdamW", "Optimizer", "RMSprop"]
+__all__ = ["ASGD", "SGD", "Adadelta", "Adagrad", "Adam", "AdamW", "Adamax", "NAdam", "Optimizer", "RAdam", "RMSprop"]
+__all__ += ["Rprop"]
 for _name in __all__:
     globals()[_name].__module__ = f"torch.optim.{_name.lower()}"

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from gradcli.pytorch.limits import check_limits
 from gradcli.pytorch.messages import raise_if
-from gradcli.pytorch.modes import enable_grad, no_grad
+from gradcli.pytorch.modes import enable_grad, unrecorded
 from gradcli.pytorch.optim import Optimizer
+from gradcli.pytorch.optim.rules import NO_RULE, Change, few
 from gradcli.pytorch.record import Recorder, script_line
 from gradcli.pytorch.tensor import Tensor
 
@@ -39,7 +40,7 @@ class LBFGS(Optimizer):
         tolerance_grad: float = 1e-7, tolerance_change: float = 1e-9, history_size: int = 100,
         line_search_fn: str | None = None,
     ) -> None:  # fmt: skip
-        check_limits("LBFGS", {"lr": lr})
+        raise_if(lr < 0, "setting below 0", "learning rate", lr)
         settings = {"lr": lr, "max_iter": max_iter, "max_eval": max_iter * 5 // 4 if max_eval is None else max_eval}
         settings |= {"tolerance_grad": tolerance_grad, "tolerance_change": tolerance_change}
         super().__init__(params, {**settings, "history_size": history_size, "line_search_fn": line_search_fn})
@@ -49,18 +50,24 @@ class LBFGS(Optimizer):
         """Take up to `max_iter` steps, for each of which the closure computes the loss and its gradients again."""
         self._opt_called = True
         params = self._parameters()
-        before = [p._a.copy() for p in params]
-        with no_grad(), np.errstate(all="ignore"):
+        before = [few(p._a) for p in params]
+        for p in params:
+            p._memory.keep()
+        with unrecorded(), np.errstate(all="ignore"):
             first = self._minimized(enable_grad()(closure))
-        done: list[Any] = []
+        changes = list[Change]()
         for p, a in zip(params, before, strict=True):
             p._memory.version += 1
             if Recorder.explains and p._grad is not None:
-                p._memory.changed = (script_line(), "step")
-                done.append((p, a, {}, self.param_groups[0]))
+                p._memory.storage.changed = (script_line(), "step")
+                changes.append(Change(p, NO_RULE, {"p": a}, partial(self._after, p)))
         if Recorder.stepped is not None:
-            Recorder.stepped(self, done)
+            Recorder.stepped(self, changes)
         return first
+
+    def _after(self, p: Tensor) -> dict[str, Any]:
+        """Return the numbers of a parameter after a step."""
+        return {"p": few(p._a), "n_iter": self.state[self._parameters()[0]]["n_iter"]}
 
     def _minimized(self, closure: Callable[[], Any]) -> Any:
         """Take the steps; return the loss before the first one."""

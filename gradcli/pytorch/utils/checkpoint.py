@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -12,7 +12,7 @@ from gradcli.pytorch.autograd import backward
 from gradcli.pytorch.autograd.function import Function
 from gradcli.pytorch.generator import DEFAULT
 from gradcli.pytorch.messages import missing_if, raise_if, warn
-from gradcli.pytorch.modes import Mode, _Switch, enable_grad, no_grad
+from gradcli.pytorch.modes import Mode, _Switch, enable_grad, unrecorded
 from gradcli.pytorch.nn.containers import Sequential
 from gradcli.pytorch.record import Recorder, Step
 from gradcli.pytorch.tensor import Tensor, alias
@@ -57,10 +57,10 @@ class _Again:
         missing_if(is_random, "torch.utils.checkpoint.checkpoint(preserve_rng_state=False) of a random function")
         return result
 
-    def pack(self, step: Step, out: Tensor) -> None:
+    def pack(self, step: Step, outs: Sequence[Tensor]) -> None:
         """Count a step that keeps something, and have the function called again before its backward."""
         if self.outer is not None:
-            self.outer.pack(step, out)
+            self.outer.pack(step, outs)
         if self.swept is None:
             self.count += 1
             step.hooked("_nexts", lambda _: None if step.freed is not None else self.run())
@@ -108,7 +108,7 @@ class CheckpointFunction(Function):
         ctx.function, ctx.args = function, args
         ctx.state = DEFAULT.get_state() if preserve else None
         ctx.save_for_backward(*(x for x in args if isinstance(x, Tensor)))
-        with no_grad():
+        with unrecorded():
             return function(*args)
 
     @staticmethod

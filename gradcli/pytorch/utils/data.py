@@ -10,10 +10,9 @@ from typing import Any, Generic, TypeVar
 
 import numpy as np
 
-from gradcli.platform import cores
+from gradcli.process.platform import cores
 from gradcli.pytorch.dtypes import float64
 from gradcli.pytorch.generator import DEFAULT, Generator
-from gradcli.pytorch.limits import check_limits
 from gradcli.pytorch.messages import missing_if, raise_if, torch_error, warn
 from gradcli.pytorch.operations.creation import as_tensor, tensor
 from gradcli.pytorch.operations.joining import stack
@@ -139,7 +138,7 @@ class RandomSampler(_Counted):
     ) -> None:
         self.data_source, self.replacement, self.generator = data_source, replacement, generator
         self.num_samples = len(data_source) if num_samples is None else num_samples
-        check_limits("RandomSampler", vars(self))
+        raise_if(self.num_samples <= 0, "samples of an order", self.num_samples)
 
     def __iter__(self) -> Iterator[int]:
         generator = self.generator or Generator().manual_seed(int(DEFAULT.long_words(1)[0]))
@@ -164,12 +163,12 @@ class WeightedRandomSampler(_Counted):
     """Numbers that come the more often, the greater their weights are."""
 
     def __init__(self, weights: Any, num_samples: int, replacement: bool = True, generator: Any = None) -> None:
-        check_limits("WeightedRandomSampler", locals())
+        raise_if(num_samples <= 0, "samples of an order", num_samples)
         self.weights = as_tensor(weights, dtype=float64)
         self.num_samples, self.replacement, self.generator = num_samples, replacement, generator
 
     def __iter__(self) -> Iterator[int]:
-        drawn: Any = multinomial(self.weights, self.num_samples, self.replacement, generator=self.generator)
+        drawn: Any = multinomial(self.weights, self.num_samples, self.replacement, self.generator)
         return iter(drawn.tolist())
 
 
@@ -177,7 +176,7 @@ class BatchSampler(Sampler[list[int]]):
     """The numbers of another order in batches."""
 
     def __init__(self, sampler: Any, batch_size: int, drop_last: bool) -> None:
-        check_limits("BatchSampler", locals())
+        raise_if(not isinstance(batch_size, int) or batch_size < 1, "size of batches", batch_size)
         self.sampler, self.batch_size, self.drop_last = sampler, batch_size, drop_last
 
     def __iter__(self) -> Iterator[list[int]]:

@@ -7,8 +7,8 @@ from itertools import chain
 from typing import Any
 
 from gradcli.data.csv.cells import line
-from gradcli.explain.protocol import Answer
 from gradcli.graph.names import column_names
+from gradcli.pages.results import Answer
 
 
 def lines(result: Answer) -> Iterator[str]:

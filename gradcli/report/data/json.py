@@ -11,9 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from gradcli.explain.protocol import Answer
-from gradcli.explain.style import PLAIN
 from gradcli.graph.array import Array
+from gradcli.pages.results import PLAIN, Answer
 
 _DIGITS = 6  # of a number in a note
 
@@ -115,7 +114,7 @@ def plain(value: Any, formula: Callable[[Any], str] = str) -> Any:
 
 def _written(value: Any, formula: Callable[[Any], str]) -> str:
     """Return a note, or a formula, as text; most results have none of both."""
-    from gradcli.explain.sections import Text, Words
+    from gradcli.pages.sections import Text, Words
 
     if not isinstance(value, Text):
         return formula(value)

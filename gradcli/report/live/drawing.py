@@ -6,15 +6,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 
-from gradcli.explain.live.program import LivePage
-from gradcli.explain.picture.boxes import Box
-from gradcli.explain.sections import Formula
 from gradcli.files import printable
+from gradcli.pages.live import LivePage
+from gradcli.pages.picture.boxes import Box
+from gradcli.pages.sections import Formula
 from gradcli.report.live.numbers import exact, shown
 from gradcli.report.pictures.labels import INTERMEDIATE, LEAF, OUTPUT, Labels, lines_of
-from gradcli.report.pictures.layers import Curve, Layout, Position, Size, layered, sideways
-from gradcli.report.pictures.ranks import ranks
-from gradcli.wrapping import cells
+from gradcli.report.pictures.layers import Curve, Layout, Position, Size, layered, ranks, sideways
+from gradcli.text.wrapping import cells
 
 _CELL, _LINE = 8.1, 18.0  # of a letter of the boxes, which is 13 pixels high
 _SMALL_CELL, _SMALL_LINE = 6.9, 15.0
@@ -192,7 +191,7 @@ def _short(coordinate: float) -> str:
 def _box(page: LivePage, sign: _Sign, position: Position) -> Iterator[str]:
     x, y, (across, along, _) = position.left, position.top, sign.size()
     width, height = (along, across) if sign.horizontal else (across, along)
-    ours = f' data-box="{sign.node}"' if sign.node >= 0 else ""
+    ours = f' data-box="{_escaped(sign.box.name)}" data-node="{sign.node}"' if sign.node >= 0 else ""
     yield f'<g class="box {sign.box.kind}"{ours}>'
     where = f'x="{_short(x)}" y="{_short(y)}" width="{_short(width)}" height="{_short(height)}"'
     yield f'<rect {where} rx="{_ROUND[sign.box.kind]}"/>'

@@ -4,8 +4,11 @@
 
 const SIGNIFICANT = 6;
 const SMALL = 64; // entries of an array that has a field for each
-const MOST_PATHS = 400;
+const SHOWN_PATHS = 5;
 const MOST_LOOKED = 20000; // steps along paths
+const MOST_TICKS = 60;
+const PULSE = 300; // milliseconds along an edge
+const DIVERGED = 1e6; // times the first loss
 const ADJOINT = -1;
 const RESULT = -2;
 
@@ -208,11 +211,14 @@ class Page {
     this.plotted = null;
     this.losses = [];
     this.at = null; // how many steps have been made; null: all is shown
+    this.guessing = false;
+    this.guess = null; // the number that is to be guessed
+    this.trend = []; // the last losses
     this.fields = new Map();
     this.find();
     this.listen();
     const picture = root.querySelector(".picture");
-    if (picture) picture.style.minWidth = `${Math.round(0.62 * picture.getAttribute("width"))}px`; // sooner than tiny text
+    if (picture) picture.style.minWidth = `${picture.getAttribute("width")}px`; // sooner than tiny text
     if (linked) this.fromLink();
     this.compute();
     this.restart();
@@ -246,13 +252,18 @@ class Page {
 
   change(what, act) {
     // One entry of the history for all that is typed into one field.
-    if (what !== this.last || !what) this.past.push({ state: this.copied(this.state), losses: this.losses.slice() });
+    if (what !== this.last || !what) {
+      this.past.push({ state: this.copied(this.state), losses: this.losses.slice() });
+      this.before = this.loss;
+    }
     if (this.past.length > 200) this.past.shift();
     this.last = what;
     act(this.state);
     this.at = null;
+    this.guess = null;
     this.compute();
     this.restart();
+    this.trend = [...this.trend, this.loss].slice(-40);
     this.show();
     this.announce();
   }
@@ -277,6 +288,8 @@ class Page {
   refresh() {
     this.stop();
     this.at = null;
+    this.guess = null;
+    this.before = undefined;
     this.compute();
     this.restart();
     this.show();
@@ -295,6 +308,9 @@ class Page {
     this.values = this.tape.values(this.state.point);
     const v = new Map([...this.state.v].map(([k, x]) => [k, this.tape.kept(this.nodes[k], x)]));
     this.back = this.tape.reverse(this.values, v, this.state.cuts, this.state.hooks);
+    // The derivatives themselves, whatever is cut from the graph.
+    this.isAltered = this.state.cuts.size + this.state.hooks.size > 0;
+    this.whole = this.isAltered ? this.tape.reverse(this.values, v, new Map(), new Map()) : this.back;
     this.loss = [...this.state.v].reduce((sum, [k, x]) => {
       const y = flat(this.values[k]);
       return sum + x.reduce((s, w, i) => s + (w === 0 && y.length > 1 ? 0 : w * y[i]), 0);
@@ -339,22 +355,56 @@ class Page {
 
   // Steps
 
+  get isDone() {
+    return this.at === null || this.at >= this.steps.length;
+  }
+
   step(by) {
+    const from = this.at;
     const last = this.steps.length;
-    this.at = this.at === null ? (by > 0 ? 0 : last) : Math.min(last, Math.max(0, this.at + by));
+    this.guess = null;
+    this.at = this.at === null ? (by > 0 ? last : last - 1) : Math.min(last, Math.max(0, this.at + by));
+    const step = this.at > 0 ? this.steps[this.at - 1] : null;
+    if (step?.node !== undefined) this.focus = step.node;
+    if (step?.pass !== undefined) this.focus = this.tape.passes[step.pass].argument;
     this.show();
+    if (by === 1 && from !== null && step?.pass !== undefined) this.pulse(step.pass);
   }
 
-  forward() {
-    if (this.at === null) this.at = 0;
-    this.step(1);
+  next() {
+    // With guessing on, the number is asked for before it is shown.
+    if (this.isDone) return;
+    const target = this.guessing && this.guess === null ? this.target(this.steps[this.at]) : null;
+    if (target === null) this.step(1);
+    else {
+      this.guess = target;
+      this.stepBar();
+      this.root.querySelector("[data-guess]").focus();
+    }
   }
 
-  backward() {
-    // The forward pass comes first; then one edge at a time.
-    if (this.at === null) this.at = this.forwards;
-    this.at = Math.max(this.at, this.forwards);
+  target(step) {
+    // What is computed in a step, where it is a single number: its name and the number.
+    if (step.node !== undefined) {
+      const n = this.nodes[step.node];
+      return n.shape.length ? null : { name: `${n.name} = ${n.formula}`, value: flat(this.values[step.node])[0] };
+    }
+    if (step.pass === undefined) return null;
+    const pass = this.tape.passes[step.pass];
+    const [node, argument] = [this.nodes[pass.node], this.nodes[pass.argument]];
+    if (node.shape.length || argument.shape.length) return null;
+    return { name: `${node.bar}·∂${node.name}/∂${argument.name}`, value: flat(this.back.brought[step.pass])[0] };
+  }
+
+  guessed(text) {
+    const value = read(text);
+    if (value === null || this.guess === null) return;
+    const right = Math.abs(value - this.guess.value) <= 0.005 * Math.max(Math.abs(this.guess.value), 1e-9);
+    const said = right ? WORDS.guessRight : say("guessWrong", short(this.guess.value));
     this.step(1);
+    put(this.part("guessed"), said);
+    this.part("guess").hidden = false;
+    this.root.querySelector("[data-guess]").hidden = true;
   }
 
   play() {
@@ -362,10 +412,10 @@ class Page {
       this.stop();
       return;
     }
-    if (this.at === null || this.at >= this.steps.length) this.at = 0;
+    if (this.isDone) this.at = 0;
     this.timer = setInterval(() => {
       this.step(1);
-      if (this.at >= this.steps.length) this.stop();
+      if (this.isDone) this.stop();
     }, 1000);
     this.show();
   }
@@ -374,6 +424,12 @@ class Page {
     clearInterval(this.timer);
     this.timer = null;
     this.stepBar();
+  }
+
+  go(to) {
+    this.guess = null;
+    this.at = to;
+    this.show();
   }
 
   seen() {
@@ -392,7 +448,9 @@ class Page {
   sentence() {
     const step = this.at === null ? null : this.steps[this.at - 1];
     if (this.at === null) return WORDS.stepAll;
+    if (this.isDone) return say("stepEnd", [...this.grads].slice(0, 6).map(([k, g]) => `${this.nodes[k].name}.grad = ${shown(this.nodes[k], g)}`).join(", "));
     if (!step) return WORDS.stepStart;
+    if (this.at === this.forwards) return WORDS.stepForwardDone;
     if (step.seed) {
       const seeds = [...this.state.v].map(([k, x]) => `${this.nodes[k].bar} = v = ${summary(this.nodes[k].shape, x)}`);
       return say("stepSeed", seeds.join(", "));
@@ -463,31 +521,59 @@ class Page {
   }
 
   paths(k) {
-    // All ways along which k is computed, with the products of the local derivatives; of a leaf, all that lead to it.
+    // The largest of the ways along which k is computed, best first, and their number; of a leaf, of those that lead to
+    // it.  null where not all values are single numbers.
     const back = this.data.inputs.includes(k);
     const next = new Map();
-    let scalar = true;
     this.tape.passes.forEach((pass, i) => {
       if (this.back.brought[i] === undefined) return;
       const [from, to] = back ? [pass.argument, pass.node] : [pass.node, pass.argument];
       next.set(from, [...(next.get(from) ?? []), [i, to]]);
     });
-    const result = [];
-    const slopes = new Map();
-    const stack = [{ at: k, from: null, factor: null }];
-    for (let looked = 0; stack.length && result.length < MOST_PATHS && looked < MOST_LOOKED; looked++) {
-      const step = stack.pop();
-      const onwards = next.get(step.at) ?? [];
-      const ends = back ? this.state.v.has(step.at) : !onwards.length && this.tape.wrt.has(step.at);
-      if (ends && step.from) result.push(this.path(step, back));
-      for (const [i, to] of onwards) {
+    const order = this.reached(k, next).sort((a, b) => (back ? b - a : a - b));
+    const [slopes, best, count] = [new Map(), new Map(), new Map()];
+    const ends = (n) => (back ? this.state.v.has(n) : !next.has(n) && this.tape.wrt.has(n));
+    const last = (n) => (back ? flat(this.state.v.get(n))[0] : 1);
+    for (const n of order) {
+      let [largest, ways] = ends(n) ? [Math.abs(last(n)), 1] : [0, 0];
+      for (const [i, to] of next.get(n) ?? []) {
         const pass = this.tape.passes[i];
-        if (!slopes.has(i)) slopes.set(i, this.tape.slope(pass, this.values));
-        if (slopes.get(i) === null || this.nodes[pass.node].shape.length || this.nodes[pass.argument].shape.length) scalar = false;
-        else stack.push({ at: to, from: step, factor: flat(slopes.get(i))[0] });
+        const slope = this.tape.slope(pass, this.values);
+        if (slope === null || this.nodes[pass.node].shape.length || this.nodes[pass.argument].shape.length) return null;
+        slopes.set(i, flat(slope)[0]);
+        largest = Math.max(largest, Math.abs(slopes.get(i)) * best.get(to));
+        ways += count.get(to);
+      }
+      best.set(n, largest);
+      count.set(n, ways);
+    }
+    // Best first: what is still to come along a way is at most `best`, which some way reaches.
+    const found = [];
+    const open = [{ at: k, from: null, factor: null, size: 1, most: best.get(k), depth: 0 }];
+    for (let looked = 0; open.length && found.length < SHOWN_PATHS && looked < MOST_LOOKED; looked++) {
+      let top = 0;
+      open.forEach((p, j) => {
+        if (p.most > open[top].most || (p.most === open[top].most && p.depth > open[top].depth)) top = j;
+      });
+      const [step] = open.splice(top, 1);
+      if (step.isEnd) {
+        found.push(this.path(step.from, back));
+        continue;
+      }
+      const depth = step.depth + 1;
+      if (ends(step.at) && step.from) open.push({ isEnd: true, from: step, most: step.size * Math.abs(last(step.at)), depth });
+      for (const [i, to] of next.get(step.at) ?? []) {
+        const size = step.size * Math.abs(slopes.get(i));
+        open.push({ at: to, from: step, factor: slopes.get(i), size, most: size * best.get(to), depth });
       }
     }
-    return scalar ? result.sort((a, b) => Math.abs(b.value) - Math.abs(a.value)) : null;
+    return { found, count: count.get(k) - (ends(k) ? 1 : 0) };
+  }
+
+  reached(k, next) {
+    const seen = new Set([k]);
+    for (const n of seen) for (const [, to] of next.get(n) ?? []) seen.add(to);
+    return [...seen];
   }
 
   path(end, back) {
@@ -519,7 +605,7 @@ class Page {
     this.gradMarks = marks("grad");
     this.slopeMarks = this.all("[data-slope]").map((e) => ({ element: e, passes: e.dataset.slope.split(" ").map(Number) }));
     this.edges = this.all("[data-passes]").map((e) => ({ element: e, line: e.querySelector("path"), passes: e.dataset.passes.split(" ").map(Number) }));
-    this.boxes = this.all("[data-box]").map((e) => ({ element: e, node: Number(e.dataset.box) }));
+    this.boxes = this.all("[data-box]").map((e) => ({ element: e, node: Number(e.dataset.node) }));
     for (const { element } of this.boxes) {
       element.setAttribute("tabindex", "0");
       element.setAttribute("role", "button");
@@ -552,9 +638,22 @@ class Page {
     this.alarms();
     const words = this.calls > 1 ? say("calls", this.calls) : this.calls ? WORDS.oneCall : WORDS.noCalls;
     put(this.part("calls"), words);
-    if (this.part("loss")) put(this.part("loss"), this.lossText());
+    this.headline();
     for (const button of this.all('[data-action="undo"]')) button.disabled = !this.past.length;
     this.later();
+  }
+
+  headline() {
+    // The loss, and what the last change did to it; unknown before its step.
+    const known = this.at === null || this.at >= this.forwards;
+    put(this.part("loss"), known ? this.lossText() : `${this.data.scalar} = …`);
+    const by = this.before === undefined ? NaN : this.loss - this.before;
+    const sign = by > 0 ? "▲" : by < 0 ? "▼" : "＝";
+    put(this.part("trend"), !known ? "" : Number.isFinite(by) ? say("trendSays", sign, short(Math.abs(by))) : WORDS.trendNone);
+    const finite = this.trend.filter(Number.isFinite);
+    const [low, high] = [Math.min(...finite), Math.max(...finite)];
+    const points = finite.map((y, k) => `${((100 * k) / Math.max(1, finite.length - 1)).toFixed(1)},${(high > low ? 22 - (20 * (y - low)) / (high - low) : 12).toFixed(1)}`);
+    this.part("curve").replaceChildren(...(finite.length > 1 && known ? [make("svg:polyline", { points: points.join(" "), class: "graph" })] : []));
   }
 
   isWaiting(seen, k) {
@@ -591,19 +690,22 @@ class Page {
   }
 
   showEdges(seen) {
-    const contributions = this.back.brought.map((x) => (x === undefined ? 0 : norm(x)));
+    const isMade = (i) => this.back.brought[i] !== undefined && (!seen || seen.back.brought[i] !== undefined);
+    const contributions = this.back.brought.map((x, i) => (isMade(i) ? norm(x) : 0));
     const largest = Math.max(...contributions.filter(Number.isFinite), 1e-300);
-    const current = this.at === null ? null : this.steps[this.at - 1];
+    const current = this.at ? this.steps[this.at - 1] : null;
     for (const { element, line, passes } of this.edges) {
       const size = Math.max(...passes.map((i) => contributions[i]));
       const width = Number.isFinite(size) ? 1.2 + 4.3 * Math.sqrt(size / largest) : 5.5;
       line.style.strokeWidth = width.toFixed(2);
       element.classList.toggle("stopped", passes.every((i) => this.back.brought[i] === undefined));
+      element.classList.toggle("severed", passes.some((i) => this.isSevered(i)));
       element.classList.toggle("ahead", Boolean(seen) && !seen.known.has(this.tape.passes[passes[0]].node));
       element.classList.toggle("current", Boolean(current) && passes.includes(current.pass));
     }
+    this.product(current);
     for (const { element, passes } of this.slopeMarks) {
-      const known = !seen || seen.known.has(this.tape.passes[passes[0]].node);
+      const known = !seen || passes.some(isMade);
       const total = passes.map((i) => flat(this.tape.slope(this.tape.passes[i], this.values))).reduce(plus);
       put(element, known ? ` = ${total.length > 1 ? summary([total.length], total, 16) : short(total[0])}` : "");
     }
@@ -619,19 +721,86 @@ class Page {
     }
   }
 
+  isSevered(i) {
+    // Whether nothing passes since the node of a pass is cut from the graph, where something would.
+    return this.isAltered && this.back.brought[i] === undefined && this.whole.brought[i] !== undefined;
+  }
+
+  edgeOf(i) {
+    return this.edges.filter(({ passes }) => passes.includes(i));
+  }
+
+  product(step) {
+    // The product of the current backward step, on its edge: 100·10 = 1000.
+    this.root.querySelector(".product")?.remove();
+    if (step?.pass === undefined || step === null) return;
+    const [edge] = this.edgeOf(step.pass);
+    const pass = this.tape.passes[step.pass];
+    if (!edge || this.nodes[pass.node].shape.length) return;
+    const slope = this.tape.slope(pass, this.values);
+    const value = short(norm(this.back.brought[step.pass]) === 0 ? 0 : flat(this.back.brought[step.pass])[0]);
+    if (slope === null || this.nodes[pass.argument].shape.length) return;
+    const middle = edge.line.getPointAtLength?.(edge.line.getTotalLength() / 2) ?? { x: 0, y: 0 };
+    const text = `${bracketed(short(flat(this.back.adjoints[pass.node])[0]))}·${bracketed(short(flat(slope)[0]))} = ${value}`;
+    edge.element.parentNode.append(make("svg:text", { x: middle.x + 6, y: middle.y + 4, class: "product" }, text));
+  }
+
+  pulse(i) {
+    // A dot that travels up the edges of a pass.
+    if (matchMedia("(prefers-reduced-motion: reduce)").matches) return;
+    const lines = this.edgeOf(i).map(({ line }) => line).filter((line) => line.getTotalLength);
+    const dots = lines.map((line) => line.parentNode.parentNode.appendChild(make("svg:circle", { r: 5, class: "pulse" })));
+    const started = performance.now();
+    const move = (now) => {
+      const share = Math.min(1, (now - started) / PULSE);
+      dots.forEach((dot, k) => {
+        const { x, y } = lines[k].getPointAtLength((1 - share) * lines[k].getTotalLength());
+        dot.setAttribute("cx", x);
+        dot.setAttribute("cy", y);
+      });
+      if (share < 1) requestAnimationFrame(move);
+      else for (const dot of dots) dot.remove();
+    };
+    requestAnimationFrame(move);
+  }
+
   stepBar() {
-    put(this.part("sentence"), this.sentence());
+    put(this.part("sentence"), this.guess ? say("guessAsk", this.guess.name) : this.sentence());
+    this.part("guess").hidden = !this.guess;
+    const field = this.root.querySelector("[data-guess]");
+    field.hidden = false;
+    if (this.guess) field.value = "";
+    put(this.part("guessed"), "");
     const whole = this.steps.length;
-    const place = this.at === null ? "" : `${this.at > this.forwards ? WORDS.backwardPass : WORDS.forwardPass}, ${say("stepOutOf", this.at, whole)}`;
-    put(this.part("place"), place);
-    for (const button of this.all('[data-action="play"]')) put(button, this.timer ? WORDS.pause : WORDS.play);
-    for (const button of this.all('[data-action="previous"]')) button.disabled = this.at === 0;
-    for (const button of this.all('[data-action="all"]')) button.disabled = this.at === null;
+    put(this.part("place"), this.at === null ? "" : say("stepOutOf", this.at, whole));
+    const disable = (action, is) => { for (const b of this.all(`[data-action="${action}"]`)) b.disabled = is; };
+    for (const b of this.all('[data-action="play"]')) put(b, this.timer ? WORDS.pause : WORDS.play);
+    for (const b of this.all('[data-action="guess"]')) b.setAttribute("aria-pressed", this.guessing);
+    disable("first", this.at === 0);
+    disable("previous", this.at === 0);
+    disable("next", this.isDone);
+    disable("last", this.at === null);
+    this.ticks("forward", 0, this.forwards);
+    this.ticks("backward", this.forwards, whole);
+  }
+
+  ticks(part, from, to) {
+    // A tick for each step of a pass, or for some of many; a click goes there.
+    const panel = this.part(part);
+    const every = Math.max(1, Math.ceil((to - from) / MOST_TICKS));
+    const count = Math.ceil((to - from) / every);
+    if (panel.childElementCount !== count) {
+      panel.replaceChildren(...Array.from({ length: count }, (_, k) => {
+        const at = Math.min(to, from + (k + 1) * every);
+        return make("button", { type: "button", class: "tick", tabindex: "-1", "data-at": at, "aria-label": say("tick", at, part), onclick: () => this.go(at) });
+      }));
+    }
+    for (const tick of panel.children) tick.classList.toggle("made", this.at === null || Number(tick.dataset.at) <= this.at);
   }
 
   alarms() {
     // Where nan and infinity come up first, in words; and the corners that the point lies on.
-    const told = [];
+    const [told, corners] = [[], []];
     const bad = (x) => flat(x).find((e) => !Number.isFinite(e));
     const marked = new Set();
     this.nodes.forEach((n, k) => {
@@ -651,14 +820,16 @@ class Page {
     for (const [k, argument, name, expression, taken, call] of this.data.corners) {
       const entry = flat(this.tape.called(call, { node: k }, this.values, null)).findIndex(Boolean);
       if (entry < 0) continue;
-      marked.add(k);
       const { shape, size } = this.nodes[argument];
-      if (!name) told.push(say("cornerHere", expression, taken));
-      else told.push(say("cornerSays", entryName(name, shape, entry % size), short(flat(this.values[argument])[entry % size]), expression, taken));
+      corners.push(!name ? say("cornerHere", expression, taken)
+        : say("cornerSays", entryName(name, shape, entry % size), short(flat(this.values[argument])[entry % size]), expression, taken));
     }
+    const noted = corners.length > 1 ? say("corners", corners.length, corners[0]) : corners.length ? say("corner", corners[0]) : "";
+    put(this.part("corners"), this.at === null ? noted : "");
+    this.part("corners").title = corners.join("\n");
     for (const { element, node } of [...this.boxes, ...this.rows]) element.classList.toggle("alarm", marked.has(node));
     const list = this.part("alarms");
-    const now = told.slice(0, 4);
+    const now = this.at === null ? told.slice(0, 4).map((text) => `! ${text}`) : [];
     if (list.dataset.told === now.join("\n")) return;
     list.dataset.told = now.join("\n");
     list.replaceChildren(...now.map((text) => make("li", {}, text)));
@@ -707,6 +878,10 @@ class Page {
     const panel = this.part("focus");
     const n = this.nodes[this.focus];
     if (!n) return;
+    if (!this.isDone) {
+      this.showFocusSoFar(panel, n);
+      return;
+    }
     const adjoint = this.back.adjoints[this.focus];
     const title = make("h3", {}, make("code", {}, n.name), " ", make("small", {}, `${WORDS[n.kind]}${n.shape.length ? `, ${n.shape.join("×")}` : ""}`));
     const lines = [];
@@ -734,6 +909,16 @@ class Page {
     this.replace(panel, parts);
   }
 
+  showFocusSoFar(panel, n) {
+    // What is known of the node at this step.
+    const seen = this.seen();
+    const adjoint = seen.back.adjoints[this.focus];
+    const value = seen.known.has(this.focus) ? (n.formula ? this.forwardLine(this.focus) : `${n.name} = ${shown(n, this.values[this.focus])}`) : `${n.name} = ${n.formula}`;
+    const lines = [[n.formula ? WORDS.formula : WORDS.value, value], [WORDS.adjoint, `${n.bar} = ${adjoint === null ? "…" : shown(n, adjoint)}`]];
+    const body = make("dl", {}, ...lines.flatMap(([term, text]) => [make("dt", {}, term), make("dd", {}, make("code", {}, text))]));
+    this.replace(panel, [make("h3", {}, make("code", {}, n.name)), body]);
+  }
+
   entries(k, adjoint) {
     const n = this.nodes[k];
     const columns = n.shape[n.shape.length - 1];
@@ -751,16 +936,29 @@ class Page {
 
   pathList() {
     const k = this.focus;
-    const found = this.paths(k);
+    const result = this.paths(k);
     const isLeaf = this.data.inputs.includes(k);
     const title = make("h4", {}, say(isLeaf ? "pathsTo" : "paths", this.nodes[k].name));
-    if (found === null) return [title, make("p", { class: "quiet" }, WORDS.pathsArrays)];
-    if (!found.length || (found.length === 1 && found[0].way.length < 3)) return [];
-    const names = (way) => way.map((i) => this.nodes[i].name).join(" → ");
-    const items = found.slice(0, 6).map((p) => make("li", {}, make("code", {}, `${names(p.way)}:  ${p.factors.map((x) => bracketed(short(x))).join("·")} = ${short(p.value)}`)));
-    const rest = found.length > 6 ? [make("p", { class: "quiet" }, say("pathsMore", found.length - 6))] : [];
-    const total = isLeaf && found.length > 1 && found.length < MOST_PATHS ? [make("p", {}, make("code", {}, say("pathsTotal", short(found.reduce((sum, p) => sum + p.value, 0)))))] : [];
+    if (result === null) return [title, make("p", { class: "quiet" }, WORDS.pathsArrays)];
+    const { found, count } = result;
+    if (!found.length || (count === 1 && found[0].way.length < 3)) return [];
+    const items = found.map((p) => make("li", { "data-path": p.way.map((i) => this.nodes[i].name).join(" ") },
+      make("code", {}, `${this.wayNames(p.way)}:  ${this.wayFactors(p.factors)} = ${short(p.value)}`)));
+    const more = count - found.length;
+    const rest = more > 0 ? [make("p", { class: "quiet" }, more < 1e6 ? say("pathsMore", more) : say("pathsMany", "1e6"))] : [];
+    const total = isLeaf && count > 1 && this.back.adjoints[k] !== null
+      ? [make("p", {}, make("code", {}, say("pathsTotal", short(flat(this.back.adjoints[k])[0]))))] : [];
     return [title, make("ol", { class: "paths" }, ...items), ...rest, ...total];
+  }
+
+  wayNames(way) {
+    const names = way.map((i) => this.nodes[i].name);
+    return names.length <= 6 ? names.join(" → ") : [...names.slice(0, 2), say("pathNodes", names.length - 3), names.at(-1)].join(" → ");
+  }
+
+  wayFactors(factors) {
+    const texts = factors.map((x) => bracketed(short(x)));
+    return texts.length <= 6 ? texts.join("·") : [...texts.slice(0, 2), "…", texts.at(-1)].join("·");
   }
 
   cutting(k) {
@@ -773,7 +971,7 @@ class Page {
       else if (chosen !== "plain") state.cuts.set(k, chosen);
     });
     const choices = ["plain", "detach", "no_grad", "hook"].map((c) =>
-      make("button", { type: "button", "data-cut": c, "aria-pressed": String(c === kind), onclick: () => set(c) }, WORDS[c]));
+      make("button", { type: "button", "data-action": c, "aria-pressed": String(c === kind), onclick: () => set(c) }, WORDS[c]));
     const parts = [make("h4", {}, WORDS.cut), make("div", { class: "buttons", role: "group", "aria-label": WORDS.cut }, ...choices)];
     if (kind === "hook") {
       const factor = this.state.hooks.get(k);
@@ -785,7 +983,7 @@ class Page {
       const before = this.back.unhooked.get(k);
       if (before !== undefined) parts.push(make("p", { class: "said" }, say("hookSays", n.name, short(factor), shown(n, before), shown(n, this.back.adjoints[k]))));
     } else if (kind !== "plain") {
-      const stopped = this.back.brought.filter((x) => x === undefined).length;
+      const stopped = this.edges.filter(({ element }) => element.classList.contains("stopped")).length;
       parts.push(make("p", { class: "said" }, `${say(`${kind}Says`, n.name)} ${say("stopped", stopped)}`));
     }
     return make("div", { class: "cutting" }, ...parts);
@@ -814,14 +1012,17 @@ class Page {
     const body = rows.map(([k, e], i) => {
       const one = this.oneHot(k, e);
       const line = columns.map(([x, j]) => {
-        const value = one.adjoints[x] === null ? 0 : flat(one.adjoints[x])[j];
+        const number = one.adjoints[x] === null ? 0 : flat(one.adjoints[x])[j];
+        const value = this.isDone ? short(number) : "…";
         const formula = this.data.jacobian[i]?.[columns.findIndex((c) => c[0] === x && c[1] === j)] ?? "";
-        const plain = !formula || formula === short(value) || read(formula) !== null;
-        return make("td", { class: "number" }, plain ? short(value) : make("span", { class: "formula" }, `${formula} = `), plain ? "" : short(value));
+        const plain = !formula || formula === value || read(formula) !== null;
+        return make("td", { class: "number" }, plain ? value : make("span", { class: "formula" }, `${formula} = `), plain ? "" : value);
       });
       return make("tr", {}, cell(short(this.state.v.get(k)[e])), make("th", { scope: "row" }, name([k, e])), ...line);
     });
-    const below = columns.map(([x, j]) => cell(this.back.adjoints[x] === null ? WORDS.none : short(flat(this.back.adjoints[x])[j])));
+    const seen = this.seen();
+    const product = ([x, j]) => (this.whole.adjoints[x] === null ? WORDS.none : short(flat(this.whole.adjoints[x])[j]));
+    const below = columns.map((c) => cell(this.isWaiting(seen, c[0]) ? "…" : product(c)));
     const foot = make("tr", { class: "total" }, make("td", {}), make("th", { scope: "row" }, "vᵀJ"), ...below);
     this.replace(panel, [make("table", { class: "jacobian" }, make("thead", {}, head), make("tbody", {}, ...body), make("tfoot", {}, foot))]);
   }
@@ -829,7 +1030,7 @@ class Page {
   oneHot(k, entry) {
     const one = new Float64Array(this.nodes[k].size);
     one[entry] = 1;
-    return this.tape.reverse(this.values, new Map([[k, this.tape.kept(this.nodes[k], one)]]), this.state.cuts, this.state.hooks);
+    return this.tape.reverse(this.values, new Map([[k, this.tape.kept(this.nodes[k], one)]]), new Map(), new Map());
   }
 
   // y against an input
@@ -838,6 +1039,10 @@ class Page {
     const panel = this.part("plot");
     const k = this.data.inputs.includes(this.focus) ? this.focus : (this.plotted ?? this.data.inputs[0]);
     if (k === undefined || !panel) return;
+    if (!this.isDone) {
+      this.replace(panel, [make("p", { class: "quiet" }, WORDS.hiddenNow)]);
+      return;
+    }
     if (k !== this.plotted) this.reach = null;
     this.plotted = k;
     const entry = k === this.focus ? this.entry : 0;
@@ -858,18 +1063,20 @@ class Page {
     const cost = Math.max(0.01, performance.now() - started);
     const count = Math.max(20, Math.min(160, Math.floor(30 / cost)));
     const points = Array.from({ length: count + 1 }, (_, i) => low + ((high - low) * i) / count).map((u) => [u, at(u)]);
-    const adjoint = this.back.adjoints[k];
-    this.drawPlot(panel, { k, entry, x, y: this.loss, slope: adjoint === null ? 0 : flat(adjoint)[entry], points, low, high });
+    const slope = (adjoint) => (adjoint === null ? 0 : flat(adjoint)[entry]);
+    const [curve, passed] = [slope(this.whole.adjoints[k]), slope(this.back.adjoints[k])];
+    this.drawPlot(panel, { k, entry, x, y: this.loss, slope: curve, passed, points, low, high });
   }
 
-  drawPlot(panel, { k, entry, x, y, slope, points, low, high }) {
+  drawPlot(panel, { k, entry, x, y, slope, passed, points, low, high }) {
     const [width, height, left, bottom] = [360, 220, 46, 26];
     const finite = [...points.map((p) => p[1]), y].filter(Number.isFinite).sort((a, b) => a - b);
     let [down, up] = [finite[0], finite.at(-1)];
     const [low3, high3] = [0.04, 0.96].map((share) => finite[Math.round(share * (finite.length - 1))]);
     if (up - down > 8 * (high3 - low3) && high3 > low3) [down, up] = [Math.min(low3, y), Math.max(high3, y)]; // without a pole
     if (!(up > down)) [down, up] = [(finite[0] ?? 0) - 1, (finite[0] ?? 0) + 1];
-    const title = say("plotTitle", this.lossName(), entryName(this.nodes[k].name, this.nodes[k].shape, entry), short(slope));
+    const plotted = [this.lossName(), entryName(this.nodes[k].name, this.nodes[k].shape, entry), short(slope)];
+    const title = this.isAltered ? say("plotTitleTwo", ...plotted, short(passed)) : say("plotTitle", ...plotted);
     if (!finite.length || !Number.isFinite(up - down) || !Number.isFinite(high - low)) {
       this.replace(panel, [make("p", { class: "title" }, title), make("p", { class: "quiet" }, WORDS.plotNotFinite)]);
       return;
@@ -947,6 +1154,7 @@ class Page {
     if (!panel) return;
     const rate = this.part("rate");
     if (document.activeElement !== rate) rate.value = typed(this.state.rate);
+    put(this.part("update"), this.isDone ? this.stopped || this.updateLine() : "");
     if (this.losses.filter(Number.isFinite).length < 2) {
       this.replace(panel, []);
       return;
@@ -962,8 +1170,25 @@ class Page {
     this.replace(panel, [make("p", { class: "title" }, title), svg]);
   }
 
+  moving() {
+    return new Set(this.all("[data-moves]").filter((e) => e.checked).map((e) => Number(e.dataset.moves)));
+  }
+
+  updateLine() {
+    // The next step as arithmetic: x0 = 1 - 0.1·26 = -1.6.
+    const lines = [...this.moving()].slice(0, 3).flatMap((k) => {
+      const [n, g] = [this.nodes[k], this.back.adjoints[k]];
+      if (g === null) return [];
+      const [x, slope] = [this.state.point.get(k)[0], flat(g)[0]];
+      const name = entryName(n.name, n.shape, 0);
+      return [say("descentLine", name, short(x), short(this.state.rate), bracketed(short(slope)), short(x - this.state.rate * slope))];
+    });
+    return lines.join(",  ");
+  }
+
   descend(times) {
-    const moving = new Set(this.all("[data-moves]").filter((e) => e.checked).map((e) => Number(e.dataset.moves)));
+    const moving = this.moving();
+    this.stopped = "";
     this.change("", (state) => {
       if (!this.losses.length) this.losses.push(this.loss);
       for (let i = 0; i < times; i++) {
@@ -975,6 +1200,9 @@ class Page {
         }
         this.compute();
         this.losses.push(this.loss);
+        if (Number.isFinite(this.loss) && Math.abs(this.loss) <= DIVERGED * Math.max(1, Math.abs(this.losses[0]))) continue;
+        this.stopped = say("descentStopped", this.losses.length - 1, this.lossName(), short(this.loss));
+        break;
       }
     });
   }
@@ -1077,11 +1305,17 @@ class Page {
   listen() {
     const actions = {
       reset: () => this.reset(), undo: () => this.undo(), call: () => this.call(), zero: () => this.zero(),
-      forward: () => this.forward(), backward: () => this.backward(), previous: () => this.step(-1), play: () => this.play(),
-      all: () => this.refresh(), descend: () => this.descend(1), "descend-many": () => this.descend(10),
+      first: () => this.go(0), previous: () => this.step(-1), next: () => this.next(), last: () => this.go(null), play: () => this.play(),
+      forward: () => this.go(0), backward: () => this.go(this.forwards),
+      guess: () => { this.guessing = !this.guessing; this.guess = null; this.stepBar(); },
+      descend: () => this.descend(1), "descend-many": () => this.descend(10),
       command: () => this.copy(this.command()), pytorch: () => this.copy(this.pytorch()), link: () => this.copy(this.link()),
       close: () => { this.part("copied").hidden = true; },
     };
+    this.root.querySelector("[data-guess]").addEventListener("keydown", (event) => {
+      if (event.key === "Enter") this.guessed(event.target.value);
+    });
+    (this.linked ? document : this.root).addEventListener("keydown", (event) => this.key(event));
     for (const button of this.all("[data-action]")) {
       button.addEventListener("click", () => {
         if (this.timer && !["play"].includes(button.dataset.action)) this.stop();
@@ -1119,6 +1353,17 @@ class Page {
         this.refresh();
       }
     });
+  }
+
+  key(event) {
+    // Space plays, the arrows step, anywhere but in what has these keys itself.
+    if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey) return;
+    if (event.target.closest?.('input, textarea, select, canvas, [role="slider"]')) return;
+    if (event.key === " " && event.target.closest?.("button, [tabindex], summary")) return;
+    const act = { " ": () => this.play(), ArrowRight: () => this.next(), ArrowLeft: () => this.step(-1) }[event.key];
+    if (!act) return;
+    event.preventDefault();
+    act();
   }
 
   // What is copied

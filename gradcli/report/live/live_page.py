@@ -12,14 +12,15 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
-from gradcli.explain.live.program import LiveNode, LivePage
 from gradcli.files import printable
 from gradcli.graph.names import AdjointName, element_names
 from gradcli.graph.shapes import Shape
+from gradcli.pages.live import LiveNode, LivePage
 from gradcli.report.live.drawing import drawn
 from gradcli.report.live.numbers import GRID, exact, packed, shown
 
 _NOTHING = "base-uri 'none'; form-action 'none'"
+_DATA = re.compile(r"[xXyYtT]|inputs?|images?|data|targets?|labels?")  # arrays that are no parameters, beside others
 _ROW = 8  # entries of a vector side by side
 
 
@@ -134,7 +135,7 @@ class _Section:
         self.fields = 0
 
     def lines(self) -> Iterator[str]:
-        yield self.toolbar()
+        yield f'<div class="headline">{self.headline()}{self.toolbar()}</div>{self.copied()}'
         yield '<div role="status"><ul class="alarms" data-part="alarms" hidden></ul></div>'
         yield '<div class="columns"><div class="left">'
         yield from self.card("inputs", self.inputs(), f'<p class="quiet screen">{word("hint")}</p>')
@@ -154,6 +155,17 @@ class _Section:
         yield "</div></div></div>"
         yield '<p class="hidden" data-part="live" aria-live="polite"></p>'
 
+    def headline(self) -> str:
+        """Return what stays on the screen: the loss, what the last change did to it, and its last values."""
+        page = self.page
+        first = next((page.nodes[k] for k in page.wrt if page.nodes[k].bar), None)
+        says = say("headlineSays", first.bar, page.scalar, first.name) if first else ""
+        return (
+            '<p data-headline><code data-part="loss"></code> <span data-part="trend"></span></p>'
+            f'<svg class="trend" data-part="curve" viewBox="0 0 100 24" role="img" aria-label="{word("trend")}"></svg>'
+            f'<p class="quiet">{text(says)}</p>'
+        )
+
     def card(self, name: str, lines: Iterator[str] | Sequence[str], more: str = "") -> Iterator[str]:
         yield f'<section class="card {name}"><h2>{word(name)}</h2>{more}'
         yield from lines
@@ -163,13 +175,16 @@ class _Section:
         names = ["reset", "undo", *(["command"] if self.page.command else [])]
         names += [*(["pytorch"] if self.page.pytorch else []), "link"]
         buttons = "".join(button(name) for name in names)
-        copied = (
+        return f'<div class="buttons screen" role="toolbar">{buttons}</div>'
+
+    def copied(self) -> str:
+        """Return the panel of what was copied, over the page."""
+        return (
             '<div class="copied" data-part="copied" hidden><label data-part="copied-title" '
             f'for="{self.key}-copied">{word("copyThis")}</label>'
             f'<textarea id="{self.key}-copied" data-part="copied-text" rows="4" readonly></textarea>'
             f"{button('close')}</div>"
         )
-        return f'<div class="bar buttons screen" role="toolbar">{buttons}</div>{copied}'
 
     # Inputs
 
@@ -311,11 +326,17 @@ class _Section:
     # The picture
 
     def steps(self) -> Iterator[str]:
-        names = ("backward", "forward", "previous", "play", "all")
+        names = ("first", "previous", "next", "last", "play")
         yield f'<div class="steps screen"><div class="buttons" role="toolbar" aria-label="{word("steps")}">'
         yield "".join(button(name) for name in names)
+        yield f'<button type="button" data-action="guess" aria-pressed="false">{word("guess")}</button>'
         yield '<span class="quiet" data-part="place"></span></div>'
-        yield f'<p class="sentence" aria-live="polite"><code data-part="sentence">{word("stepAll")}</code></p></div>'
+        yield f'<div class="passes">{button("forward")}<div class="ticks" data-part="forward"></div>'
+        yield f'{button("backward")}<div class="ticks" data-part="backward"></div></div>'
+        yield f'<p class="sentence" aria-live="polite"><code data-step data-part="sentence">{word("stepAll")}</code>'
+        field = f'<input data-guess class="field" type="text" aria-label="{word("guessLabel")}">'
+        yield f'<span data-part="guess" hidden>{field}'
+        yield '<span data-part="guessed"></span></span></p></div>'
 
     def meaning(self) -> str:
         """Return the legend: the meaning of an adjoint, and of L."""
@@ -323,15 +344,14 @@ class _Section:
         leaves = [page.nodes[k] for k in page.wrt] or [n for n in page.nodes if n.bar]
         first = next((n for n in leaves if isinstance(n.bar, AdjointName) and n.bar.barred), None)
         parts = [text(say("adjointIs", first.bar, page.scalar, first.name))] if first else []
-        if page.scalar not in page.outputs:
-            parts.append(f'<span data-part="loss">{text(page.scalar)}</span>')
         kinds = dict.fromkeys(n.kind for n in page.nodes if n.name)
         looks = "".join(
             f'<span class="key {kind}">{word(kind)}</span>'
             for kind in ("leaf", "intermediate", "output")
             if kind in kinds
         )
-        return f'<p class="meaning">{looks}<code>{",  ".join(parts)}</code></p>'
+        corners = '<span class="corners" data-part="corners"></span>'
+        return f'<p class="meaning">{looks}<code>{",  ".join(parts)}</code>{corners}</p>'
 
     # Descent
 
@@ -343,11 +363,15 @@ class _Section:
             f'<input id="{key}" class="field" data-part="rate" type="text" inputmode="decimal" value="0.1">'
             f'<span class="buttons">{button("descend")}{button("descend-many", "descendMany")}</span></p>'
         )
+        nodes = self.page.nodes
+        data = [k for k in self.page.wrt if nodes[k].shape and _DATA.fullmatch(nodes[k].name)]
+        data = [] if len(data) == len(self.page.wrt) else data
         yield '<p class="moves screen">'
         for k in self.page.wrt:
             name = text(self.page.nodes[k].name)
-            yield f'<label><input type="checkbox" data-moves="{k}" checked> {name}</label>'
-        yield '</p><div data-part="losses"></div>'
+            checked = "" if k in data else " checked"
+            yield f'<label><input type="checkbox" data-moves="{k}"{checked}> {name}</label>'
+        yield '</p><p class="quiet" data-part="update"></p><div data-part="losses"></div>'
 
 
 def grid(shape: Shape, cell: Callable[[int], str]) -> str:
@@ -366,10 +390,11 @@ def grid(shape: Shape, cell: Callable[[int], str]) -> str:
 
 
 def button(action: str, label: str = "") -> str:
-    """Return a button."""
-    title = words().get(f"{action}Title")
+    """Return a button; one that shows a sign is called what it does."""
+    title, shown_label = words().get(f"{action}Title"), word(label or action)
     more = f' title="{escape(title)}"' if title else ""
-    return f'<button type="button" data-action="{action}"{more}>{word(label or action)}</button>'
+    more += f' aria-label="{escape(title)}"' if title and not re.search(r"\w", shown_label) else ""
+    return f'<button type="button" data-action="{action}"{more}>{shown_label}</button>'
 
 
 def word(key: str) -> str:

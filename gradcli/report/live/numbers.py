@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from gradcli.explain.results import Array
+from gradcli.pages.results import Array
 
 DIGITS = 6
 GRID = 64  # entries of an array that has a field for each

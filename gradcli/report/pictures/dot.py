@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from html import escape
 
-from gradcli.explain.picture.boxes import Picture
 from gradcli.files import printable
+from gradcli.pages.picture.boxes import Picture
 from gradcli.report.pictures.labels import INTERMEDIATE, LEAF, OUTPUT, Labels, lines_of
-from gradcli.report.pictures.options import PLAIN, Options
+from gradcli.report.pictures.render import PLAIN, Options
 
 _LETTERS, _LABEL = 40, 28  # of a line in a box, and at an arrow
 _BREAK = '<br align="left"/>'

@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from gradcli.explain.picture.boxes import Box, Picture
-from gradcli.explain.sections import Equal, Math, Name, Partial, Product, Words
 from gradcli.graph.names import adjoint_name
+from gradcli.pages.picture.boxes import Box, Picture
+from gradcli.pages.sections import Equal, Math, Name, Partial, Product, Words
 from gradcli.report.text_math import TextWriter
-from gradcli.wrapping import TIED, broken, cells
+from gradcli.text.wrapping import TIED, broken, cells
 
 _NAME = re.compile(r"∂[\w\u0304]+/∂\w+|[\w\u0304]+")
 _PATHS = 4  # that are shown of a box
@@ -49,8 +49,11 @@ class Labels:
         shown = [self.writer.write(path.math()) for path in box.paths[:_PATHS]]
         return [*shown, f"… {len(box.paths) - _PATHS:,} more"] if len(box.paths) > _PATHS else shown
 
-    def scalar(self) -> list[str]:
-        """Return the meaning of adjoints, x̄ = ∂L/∂x of the first with a bar, and of L, if there is one."""
+    def _meaning_of_adjoints(self) -> list[str]:
+        """Return the lines that define the notation of adjoints; none without adjoints.
+
+        They are x̄ = ∂L/∂x, for the first variable whose adjoint is written with a bar, and L = …, where L is no output.
+        """
         scalar, loss = self.picture.scalar, self.picture.loss
         boxes = [box for box in self.picture.boxes if not isinstance(box.adjoint, str)]
         shown = [box for box in boxes if box.adjoint is not None] or boxes  # or in the rules alone
@@ -64,7 +67,7 @@ class Labels:
     def foot(self) -> list[str]:
         """Return the meaning of adjoints, and that of the first path shown."""
         path = self._path()
-        return [*self.scalar(), *([] if path is None else [self.writer.write(path)])]
+        return [*self._meaning_of_adjoints(), *([] if path is None else [self.writer.write(path)])]
 
     def _path(self) -> Math | None:
         """Return the sentence that explains the first shown path; None where no path is shown."""

@@ -9,17 +9,83 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import NamedTuple
 
 from gradcli.report.pictures.order import ordered
-from gradcli.report.pictures.placing import placed
-from gradcli.report.pictures.ranks import Ranks
 
+_SPAN = 24  # layers that a line may pass
+_PASSES = 30  # the same for all lines together, by box
 _SWEEPS = 12
 _LINE = 10.0  # of room for a line between boxes
 _GAP = 24.0  # between boxes
 _WEIGHTS = (2.0, 3.0, 8.0)  # of links that are to be straight: between boxes, to a line, of a line
 _FROM_LEAF = 0.05
+
+
+class Ranks(NamedTuple):
+    """The layer of each box, and the arrows that would pass too many: by the box and the position."""
+
+    of: tuple[int, ...]
+    far: frozenset[tuple[int, int]]
+
+
+def ranks(sources: Sequence[Sequence[int]]) -> Ranks:
+    """Return the layers of boxes that read others, their `sources`: each right above the first of its readers.
+
+    An arrow over more layers than a line may pass is far: in its place, the reader has the name of the source.
+
+    >>> ranks([[], [0], [1, 0], [], [2, 3]]).of
+    (0, 1, 2, 2, 3)
+    """
+    of = [0] * len(sources)
+    for k, mine in enumerate(sources):
+        of[k] = 1 + max((of[s] for s in mine), default=-1)
+    first = dict[int, int]()
+    for k in range(len(sources) - 1, -1, -1):
+        of[k] = first.get(k, of[k] + 1) - 1
+        for s in sources[k]:
+            first[s] = min(first.get(s, of[k]), of[k])
+    span = _SPAN
+    while span > 2 and _layers_crossed(sources, of, span) > _PASSES * len(sources):
+        span //= 2
+    far = {
+        (k, i) for k, mine in enumerate(sources) for i, s in enumerate(mine)
+        if of[k] - of[s] > span
+    }  # fmt: skip
+    return Ranks(tuple(of), frozenset(far))
+
+
+def _layers_crossed(sources: Sequence[Sequence[int]], of: Sequence[int], span: int) -> int:
+    """Return how many layers the lines cross, of those that cross no more than a span."""
+    longest: dict[int, int] = {}
+    for k, mine in enumerate(sources):
+        for s in mine:
+            if of[k] - of[s] <= span:
+                longest[s] = max(longest.get(s, 0), of[k] - of[s] - 1)
+    return sum(longest.values())
+
+
+def placed(targets: Sequence[float], weights: Sequence[float], gaps: Sequence[float]) -> list[float]:
+    """Return x with x[k+1] - x[k] ≥ gaps[k] for which Σ weights·(x - targets)² is least.
+
+    It is isotonic regression, by pooling neighbours that want to be nearer than they may (M. Ayer and others, "An
+    empirical distribution function for sampling with incomplete information", Ann. Math. Statist. 26(4), 1955).
+
+    >>> placed([0, 0, 10], [1, 1, 1], [4, 4])
+    [-2.0, 2.0, 10.0]
+    """
+    shifts = [0.0, *accumulate(gaps)]
+    blocks: list[tuple[float, float, int]] = []  # the position, the weight, how many
+    for target, weight, shift in zip(targets, weights, shifts, strict=True):
+        position, total, count = float(target - shift), float(weight), 1
+        while blocks and blocks[-1][0] > position:
+            before, heavy, many = blocks.pop()
+            position = (before * heavy + position * total) / (heavy + total)
+            total, count = total + heavy, count + many
+        blocks.append((position, total, count))
+    result = [position for position, _, count in blocks for _ in range(count)]
+    return [position + shift for position, shift in zip(result, shifts, strict=True)]
 
 
 class Size(NamedTuple):
@@ -159,7 +225,7 @@ def _links(item: _Item) -> Iterator[tuple[_Item, float]]:
             yield other, offset
 
 
-def _pulls(item: _Item) -> Iterator[tuple[_Item, float, float]]:
+def _weighted_links(item: _Item) -> Iterator[tuple[_Item, float, float]]:
     """Yield the items above, with the distance that each should have from the item, and how much it matters.
 
     Long lines are to be straight, and then the way of what is computed: it leads straight down where leaves alone join
@@ -176,7 +242,7 @@ def _pulls(item: _Item) -> Iterator[tuple[_Item, float, float]]:
 
 def _set_coordinates(layers: Sequence[list[_Item]]) -> None:
     """Move items towards what they are linked with, by turns from above and from below."""
-    above = {id(item): list(_pulls(item)) for layer in layers for item in layer}
+    above = {id(item): list(_weighted_links(item)) for layer in layers for item in layer}
     below: dict[int, list[tuple[_Item, float, float]]] = {}
     for layer in layers:
         for item in layer:

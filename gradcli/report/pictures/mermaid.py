@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from gradcli.explain.picture.boxes import Picture
 from gradcli.files import printable
+from gradcli.pages.picture.boxes import Picture
 from gradcli.report.pictures.labels import INTERMEDIATE, LEAF, OUTPUT, Labels, lines_of
-from gradcli.report.pictures.options import PLAIN, Options
+from gradcli.report.pictures.render import PLAIN, Options
 
 _LETTERS, _LABEL = 40, 28
 _SHAPES = {LEAF: ('("', '")'), INTERMEDIATE: ('["', '"]'), OUTPUT: ('["', '"]')}

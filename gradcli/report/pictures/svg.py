@@ -7,15 +7,14 @@ from collections.abc import Iterator, Sequence
 from html import escape
 from typing import NamedTuple
 
-from gradcli.explain.picture.boxes import Box, Picture
-from gradcli.explain.picture.folding import MOST_BOXES
 from gradcli.files import printable
-from gradcli.report.pictures.drawn import GAP, Drawn, beside
+from gradcli.pages.picture.boxes import Box, Picture
+from gradcli.pages.picture.folding import MOST_BOXES
+from gradcli.report.image_svg import GAP, Drawn, beside
 from gradcli.report.pictures.labels import INTERMEDIATE, LEAF, OUTPUT, Labels, lines_of
-from gradcli.report.pictures.layers import Curve, Layout, Position, Size, layered, sideways
-from gradcli.report.pictures.options import PLAIN, Options
-from gradcli.report.pictures.ranks import ranks
-from gradcli.wrapping import cells, wrapped
+from gradcli.report.pictures.layers import Curve, Layout, Position, Size, layered, ranks, sideways
+from gradcli.report.pictures.render import PLAIN, Options
+from gradcli.text.wrapping import cells, wrapped
 
 _CELL, _LINE = 8.1, 18.0  # of a letter of the boxes, which is 13 pixels high; fonts differ a little
 _SMALL_CELL, _SMALL_LINE = 6.9, 15.0  # of what is said at an arrow: 11 pixels

@@ -8,15 +8,14 @@ from typing import NamedTuple
 import numpy as np
 
 from gradcli.errors import InputError
-from gradcli.explain.picture.boxes import Box, Picture
-from gradcli.explain.sections import Math, Value
+from gradcli.pages.picture.boxes import Box, Picture
+from gradcli.pages.sections import Math, Value
 from gradcli.report.latex_math import LatexWriter
 from gradcli.report.pictures.labels import Labels
-from gradcli.report.pictures.layers import Curve, Layout, Position, Size, layered, sideways
-from gradcli.report.pictures.options import PLAIN, Options
-from gradcli.report.pictures.ranks import ranks
+from gradcli.report.pictures.layers import Curve, Layout, Position, Size, layered, ranks, sideways
+from gradcli.report.pictures.render import PLAIN, Options
 from gradcli.report.text_math import TextWriter
-from gradcli.wrapping import cells
+from gradcli.text.wrapping import cells
 
 _CELL, _LINE = 5.4, 13.0  # points that a letter of the text takes at most, and a line
 _LONG = 56  # letters of an equation on one line

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import linecache
 import sys
 import traceback
 from collections.abc import Iterator, Sequence
@@ -11,11 +10,12 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
+from gradcli.process.tracebacks import text_of
 from gradcli.pytorch.record import Line
 from gradcli.pytorch.session import Script
-from gradcli.script.errors.source import Change, Text
-from gradcli.script.errors.syntax import Position
-from gradcli.script.naming import names_of
+from gradcli.script.errors.source import Change, Text, text_at
+from gradcli.script.errors.syntax import N, Position, called, end, parts, start
+from gradcli.script.naming import names_of, script_frames
 from gradcli.script.scene import Scene, line_of
 
 
@@ -53,7 +53,12 @@ class Failure(Scene):
         if result is None:
             return None
         begin, end = (span.lineno or 0, span.colno or 0), (span.end_lineno or line, span.end_colno or sys.maxsize)
-        return cls(script, line, names_of(result), result, str(error), begin, end, places)
+        return cls(script, line, names_of(result), result, text_of(error), begin, end, places)
+
+    @classmethod
+    def here(cls, scene: Scene, line: int) -> Failure:
+        """Return a line that is running, which does not fail, as the position of an error."""
+        return cls(scene.script, line, scene.names, next(script_frames()), "", (line, 0), (line, sys.maxsize))
 
     @property
     def callers(self) -> Iterator[Failure]:
@@ -77,6 +82,15 @@ class Failure(Scene):
                     return None
         return None
 
+    def failed_parts(self, *kinds: type[N]) -> list[N]:
+        """Return the parts of some kinds of the expression that failed, in the statement at the line."""
+        return [n for n in parts(self.text.statement, *kinds) if self.begin <= start(n) and end(n) <= self.end]
+
+    def failed_calls(self, *names: str, least: int = 0) -> list[ast.Call]:
+        """Return the calls in the expression that failed with so many arguments, and one of some names, if any."""
+        result = [c for c in self.failed_parts(ast.Call) if len(c.args) >= least]
+        return [c for c in result if not names or called(c) in names]
+
     @cached_property
     def text(self) -> Text:
         """The text of the file in which it arose, at that line."""
@@ -84,9 +98,7 @@ class Failure(Scene):
 
     def text_at(self, line: int) -> Text:
         """Return the text of the file of a line, at the line."""
-        file = self.file(line)
-        is_main = file == self.script.name
-        return Text(file, self.script.source if is_main else "".join(linecache.getlines(file)), line)
+        return text_at(self, line)
 
     @property
     def main(self) -> Text:

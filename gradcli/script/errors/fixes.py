@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Mapping
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -22,6 +23,7 @@ from gradcli.script.errors.syntax import (
     keyword,
     last_name,
     methods,
+    owner_of,
     parts,
     receiver_of,
     start,
@@ -77,17 +79,33 @@ def of_a_list(at: Failure) -> list[Change]:
     return at.text.edited(edits.instead(owner, f"sum({at.text.of(owner)}{values})"))
 
 
-def of_the_whole(text: Text, tensors: Mapping[str, Any]) -> tuple[str, list[Change]] | None:
-    """Return the fix that differentiates by a whole tensor and then takes the part: grad(u, xt)[0][:, 0:1]."""
-    for node in parts(text.statement, ast.Subscript):
-        call = node.value
-        if isinstance(call, ast.Call) and called(call) == "grad" and len(call.args) > 1:
-            part = next(iter(Flow(text).of_name(call.args[1])), None)
-            whole = text.of(part.value) if isinstance(part, ast.Subscript) else ""
-            if isinstance(part, ast.Subscript) and whole in tensors and tensors[whole].requires_grad:
-                insertion = [(end(node), end(node), f"[{text.of(part.slice)}]")]
-                return whole, text.edited([*edits.instead(call.args[1], whole), *insertion])
-    return None
+def of_the_whole(text: Text, whole: str) -> list[Change]:
+    """Return the fix that differentiates by a whole tensor and then takes the part: grad(u, xt)[0][:, 0:1].
+
+    Other gradients by parts of that tensor are changed as well.
+    """
+    first = {node.value: node for node in parts(text.tree, ast.Subscript)}
+    new: list[Edit] = []
+    for call in [c for c in calls(text.tree, "grad") if len(c.args) > 1]:
+        argument, *others = elements(call.args[1])
+        values = [] if others else (argument, *Flow(text).of_name(argument))
+        for behind in [b for value in values if (b := _part_of(text, value, whole))][:1]:
+            new += edits.instead(argument, whole)
+            if call in first:
+                new.append((end(first[call]), end(first[call]), behind))
+            else:  # g, = grad(y, w)
+                new += edits.wrapped(call, "(", f"[0]{behind},)")
+    return text.edited(new)
+
+
+def _part_of(text: Text, part: ast.AST, whole: str) -> str:
+    """Return what takes a part of a tensor, or changes its shape: [0] of W[0]; "" for another expression."""
+    match part:
+        case ast.Subscript(tensor, index) if text.of(tensor) == whole:
+            return f"[{text.of(index)}]"
+        case ast.Call(ast.Attribute(tensor, "view" | "reshape" | "flatten" as name), args) if text.of(tensor) == whole:
+            return f".{name}({', '.join(map(text.of, args))})"
+    return ""
 
 
 def other_weight(text: Text, y: Any, v: Any) -> list[Change]:
@@ -136,6 +154,21 @@ def solved(at: Failure) -> list[Change]:
     return at.text.edited(result)
 
 
+def by_matmul(at: Failure) -> list[Change]:
+    """Multiply by matmul, which takes vectors, matrices and stacks of them."""
+    products = at.failed_calls("mm", "mv", "dot", "bmm")[:1]
+    return at.text.edited([e for c in products for e in edits.renamed(c, "matmul")])
+
+
+def floating(at: Failure) -> list[Change]:
+    """Convert integers to floating point before their mean is computed: x.float().mean(), torch.mean(x.float())."""
+    for call in at.failed_calls("mean", "std", "var"):
+        is_function = isinstance(at.value(owner_of(call)), ModuleType)
+        new = edits.behind(call.args[0], ".float()") if is_function else edits.before_call(call, ".float()")
+        return at.text.edited(new)
+    return []
+
+
 def without_out(at: Failure) -> list[Change]:
     """Give a result its name by an assignment, instead of out=."""
     call = getattr(at.text.statement, "value", at.text.statement)
@@ -145,15 +178,6 @@ def without_out(at: Failure) -> list[Change]:
     before = [a for a in (*call.args, *(k.value for k in call.keywords)) if start(a) < start(out)]
     named = (start(call), start(call), f"{at.text.of(out.value)} = ")
     return at.text.edited([named, (end(max(before, key=start)), end(out), "")]) if before else []
-
-
-def kept_away(text: Text) -> list[Change]:
-    """Keep the argument of a root or a logarithm away from 0, where its slope is infinite."""
-    for call in text.calls("sqrt", "rsqrt", "log", "log2", "log10"):
-        operand, words = text.operand(call), ".clamp(min=1e-12)"
-        if operand is not None:
-            return text.edited(edits.behind(operand, words) if operand in call.args else edits.before_call(call, words))
-    return []
 
 
 # Recorded, or not
@@ -221,10 +245,15 @@ def detached(at: Failure) -> list[Change]:
     for call in text.calls("numpy"):
         return text.edited(edits.before_call(call, ".detach()"))
     arguments = [c.args[0] for c in calls(text.statement) if c.args and _is_of_numpy(at, c.func)]
+    for argument in arguments:
+        if isinstance(argument, ast.ListComp | ast.List):
+            each = [argument.elt] if isinstance(argument, ast.ListComp) else argument.elts
+            return text.edited([e for x in each for e in edits.behind(x, ".detach()")])
     result = [
         argument
         for argument in arguments
-        if getattr(at.value(argument), "requires_grad", False) or isinstance(at.value(argument), list)
+        if getattr(x := at.value(argument), "requires_grad", False)
+        or (isinstance(x, list) and any(getattr(e, "requires_grad", False) for e in x))
     ]
     for argument in result or arguments:
         listed = isinstance(at.value(argument), list)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import ast
 from collections import deque
 from collections.abc import Iterable, Iterator
+from functools import lru_cache
+from typing import NamedTuple
 
 from gradcli.script.errors.source import Text
 from gradcli.script.errors.syntax import called, calls, methods, owner_of, pairs, parts
@@ -12,21 +14,32 @@ from gradcli.script.errors.syntax import called, calls, methods, owner_of, pairs
 _MOST = 2000  # expressions that are looked at
 
 
+class _Facts(NamedTuple):
+    """The functions and classes of a text, the innermost function around each node, and the assignments by name."""
+
+    functions: list[ast.FunctionDef]
+    classes: dict[str, ast.ClassDef]
+    scopes: dict[int, ast.FunctionDef]
+    assigned: dict[str, list[tuple[ast.expr, ast.expr]]]
+
+
+@lru_cache(maxsize=8)  # each page of a script asks for the same
+def _facts(text: Text) -> _Facts:
+    functions = parts(text.tree, ast.FunctionDef)
+    scopes = {id(n): f for f in functions for n in ast.walk(f) if n is not f}  # the innermost function comes last
+    assigned: dict[str, list[tuple[ast.expr, ast.expr]]] = {}
+    for statement in text.statements():
+        for target, value in _assignments(statement):
+            assigned.setdefault(text.of(target), []).append((target, value))
+    return _Facts(functions, {n.name: n for n in parts(text.tree, ast.ClassDef)}, scopes, assigned)
+
+
 class Flow:
     """The way back from names to the values assigned to them: in all branches, those above a line first."""
 
     def __init__(self, text: Text) -> None:
         self.text = text
-        self.functions = parts(text.tree, ast.FunctionDef)
-        self.classes = {n.name: n for n in parts(text.tree, ast.ClassDef)}
-        self.scopes = {
-            id(n): f for f in self.functions for n in ast.walk(f) if n is not f
-        }  # the innermost function comes last
-        self.assigned = [
-            (text.of(target), target, value)
-            for statement in text.statements()
-            for target, value in _assignments(statement)
-        ]
+        self.functions, self.classes, self.scopes, self.assigned = _facts(text.on(0))
 
     def back(self, start: ast.AST) -> list[ast.expr]:
         """Return the expressions that lead to a node, the nearest first."""
@@ -49,20 +62,24 @@ class Flow:
                     returned = (r for r in ast.walk(function) if isinstance(r, ast.Return | ast.Yield))
                     yield from (r.value for r in returned if r.value is not None)
 
+    def scope(self, node: ast.AST | None) -> ast.FunctionDef | None:
+        """Return the innermost function around a node; None at the top of the script."""
+        return self.scopes.get(id(node))
+
     def of_name(self, node: ast.AST) -> list[ast.expr]:
         """Return the values of a name: assigned in its function, passed to it, or assigned outside of it."""
         if not isinstance(node, ast.Name | ast.Attribute):
             return []
-        name, scope = self.text.of(node), self.scopes.get(id(node))
-        values = [(target, value) for scoped, target, value in self.assigned if scoped == name]
+        name, scope = self.text.of(node), self.scope(node)
+        values = self.assigned.get(name, ())
         if isinstance(node, ast.Attribute):
             return _near((value for _, value in values), node)
         while scope is not None:
-            scoped = [value for target, value in values if self.scopes.get(id(target)) is scope]
+            scoped = [value for target, value in values if self.scope(target) is scope]
             names = [a.arg for a in (*scope.args.posonlyargs, *scope.args.args, *scope.args.kwonlyargs)]
             if scoped or name in names:
                 return [*_near(scoped, node), *(self._arguments(scope, name, names) if name in names else ())]
-            scope = self.scopes.get(id(scope))
+            scope = self.scope(scope)
         return _near((value for target, value in values if id(target) not in self.scopes), node)
 
     def _called(self, name: str, is_method: bool) -> list[ast.FunctionDef]:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from gradcli.pytorch.optim import Optimizer
-from gradcli.pytorch.record import Leaf, Step, dependencies
+from gradcli.pytorch.record import GradFn, Leaf, Step, dependencies
 from gradcli.pytorch.tensor import Tensor
 from gradcli.script.errors import edits, fixes
 from gradcli.script.errors.failure import Answer, Failure
@@ -73,8 +73,8 @@ def repeated(at: Failure, step: Step, reason: str, weights: str = "") -> Answer 
     return None
 
 
-def leads(x: Any, step: Step) -> bool:
-    """Return whether a tensor, or one in a list or a dictionary, was computed through a step."""
+def leads(x: Any, step: GradFn) -> bool:
+    """Return whether a tensor, or one in a list or a dictionary, was computed through a step, or from a leaf."""
     inner = x.values() if isinstance(x, dict) else x if isinstance(x, list | tuple) else ()
     leads_to = isinstance(x, Tensor) and x._fn is not None and step in dependencies([x._fn])
     return leads_to or any(leads(e, step) for e in inner)

@@ -9,21 +9,39 @@ from typing import Any
 
 from gradcli.pytorch import torch
 from gradcli.pytorch.cuts import CUTS, Cut, How, Kind
-from gradcli.script.errors import edits, fixes, updates
+from gradcli.script.errors import custom, edits, fixes, updates
 from gradcli.script.errors.failure import Answer, Failure
 from gradcli.script.errors.flow import Flow
 from gradcli.script.errors.source import Change, Edit, Text, changed
-from gradcli.script.errors.syntax import called, calls, end, keyword, last_name, owner_of, parts, receiver_of, start
-from gradcli.wrapping import in_words
+from gradcli.script.errors.syntax import (
+    called,
+    calls,
+    end,
+    keyword,
+    last_name,
+    owner_of,
+    parts,
+    receiver_of,
+    requires_target,
+    start,
+)
+from gradcli.text.wrapping import in_words
 
 # Methods that give numbers away, or change them on NumPy's side, and what stands for them in a graph.
-_AWAY = {**dict.fromkeys(("detach", "item", "numpy", "tolist", "astype", "int", "long"), ""), "copy": ".clone()"}
+_ROUNDING = ("round", "floor", "ceil", "trunc", "sign")  # whose derivative is 0
+_NUMBERS = {("", "float"), ("", "int"), *(("torch", name) for name in _ROUNDING)}
+_AWAY = {
+    **dict.fromkeys(_ROUNDING, ""),
+    **dict.fromkeys(("detach", "item", "numpy", "tolist", "astype", "int", "long", "requires_grad_"), ""),
+    "copy": ".clone()",
+}
 _BACK = {
     *("tensor", "as_tensor", "asarray", "from_numpy", "Tensor", "FloatTensor", "DoubleTensor", "array", "Variable"),
     *("LongTensor", "new_tensor"),
 }
 _MODULES = ("np", "numpy", "math")
 _PROBABLE = ("softmax", "log_softmax", "sigmoid", "detach", "exp")  # what leaves the largest the largest
+_SAMPLE = ".sample()"
 _LISTS = ast.List | ast.ListComp | ast.Tuple
 
 
@@ -84,6 +102,11 @@ class History:
                 return next(iter(calls(self.text.tree, "backward")), None)
         return None
 
+    def required(self, name: str) -> list[ast.stmt]:
+        """Return the statements that make a tensor require a gradient: loss.requires_grad = True."""
+        targets = ((s, requires_target(s)) for s in self.text.statements())
+        return [s for s, target in targets if target is not None and self.text.of(target) == name]
+
     def kept(self) -> list[Change]:
         """Return the changes that keep the values in the graph: tensors for numbers, PyTorch for NumPy."""
         result: dict[ast.stmt, dict[Edit, None]] = {}
@@ -111,7 +134,7 @@ class History:
         name, owner, inner = called(node), self.text.of(owner_of(node)), next(iter(node.args), None)
         if owner and name in _AWAY and owner not in ("torch", *_MODULES):
             yield from edits.method(node, _AWAY[name])
-        elif inner is not None and (name in _BACK or (not owner and name in ("float", "int"))):
+        elif inner is not None and (name in _BACK or (owner, name) in _NUMBERS):
             yield from self._unwrapped(node, inner, alone)
         elif isinstance(node.func, ast.Attribute) and owner in _MODULES:
             self.needs_numpy |= not fixes.torch_has(name)
@@ -155,6 +178,10 @@ def detached_answer(at: Failure, name: str, cut: Cut, history: History, to: str 
     text = at.text_at(cut.line)
     kinds = {how.kind for how in cut.hows}
     reason = f"{at.code(cut.line)} cuts {name} off from {to}"
+    if Kind.FORWARD in kinds:
+        return custom.constant(at, text)
+    if drawn := [how for how in cut.hows if how.code == _SAMPLE]:
+        return _drawn(at, text, name, f"{reason}: {drawn[0]}.")
     if Kind.UNRECORDED in kinds:
         return _unrecorded(at, text, name, reason)
     hows = [_as_written(text, how) for how in cut.hows]
@@ -162,12 +189,22 @@ def detached_answer(at: Failure, name: str, cut: Cut, history: History, to: str 
     jumps = [how for how in cut.hows if how.kind in (Kind.DISCRETE, Kind.INDICES) and not how.is_cast]
     if jumps and Kind.DETACHED not in kinds:
         fix = f"use a loss of {_jumping(text, jumps[0])}: a step function has the derivative 0"
-        return Answer(reason, fix, _smooth(at, text, cut, history))
+        return Answer(reason, fix, _smooth_loss(at, text, cut, history))
     changes = history.kept()
     if len(hows) == 1 and kinds <= {Kind.DETACHED, Kind.COPIED}:
         fix = f"compute {name} without {hows[0].call}" + "; NumPy records no graph" * history.needs_numpy
         return Answer(reason, fix, changes)
     return Answer(reason, f"compute {name} with PyTorch's operations alone", changes)
+
+
+def _drawn(at: Failure, text: Text, name: str, reason: str) -> Answer:
+    """Return the answer about what was drawn from a distribution: rsample() keeps the graph, where there is one."""
+    owners = [at.value(owner) for owner in text.owners("sample")]
+    if any(owner is not None and not owner.has_rsample for owner in owners):
+        fix = "a sample of integers has no derivative: use the log_prob of the sample, times its reward, in the loss"
+        return Answer(reason, fix)
+    changes = text.edited([e for call in text.calls("sample") for e in edits.renamed(call, "rsample")])
+    return Answer(reason, f"draw {name} with rsample(), which is computed from the parameters", changes)
 
 
 def _as_written(text: Text, how: How) -> How:
@@ -207,6 +244,12 @@ def _unrecorded(at: Failure, text: Text, name: str, reason: str) -> Answer:
         fix = "use a block, with torch.no_grad():, around what needs no gradient; or switch the recording on again"
         return Answer(f"{reason}: {where} switches recording off for good.", fix, changes)
     fix = f"compute {name} without no_grad(); such a block is for what needs no gradient"
+    function = next(text.around(ast.FunctionDef), None)
+    if not changes and function is not None:  # a caller is in such a block
+        fix = f"record in {function.name}, whose caller does not"
+        head = text.lines[function.lineno - 1]
+        indent = head[: len(head) - len(head.lstrip())]
+        changes = [text.instead(function.lineno, f"{indent}@torch.enable_grad()", head)]
     return Answer(reason + ": no_grad() records nothing.", fix, changes)
 
 
@@ -219,7 +262,7 @@ def _jumping(text: Text, how: How) -> str:
     return f"what {how.code} is given"
 
 
-def _smooth(at: Failure, text: Text, cut: Cut, history: History) -> list[Change]:
+def _smooth_loss(at: Failure, text: Text, cut: Cut, history: History) -> list[Change]:
     """Return a smooth loss instead of a step function: of the compared numbers; of class scores, the cross-entropy."""
     compared = parts(text.statement, ast.Compare)
     if compared and cut.hows[0].code in ("gt", "lt", "ge", "le"):
@@ -236,12 +279,25 @@ def _smooth(at: Failure, text: Text, cut: Cut, history: History) -> list[Change]
             x, sizes = at.value(label), _shape(at, label)
             if len(sizes) != 1 or (known and sizes != known[:-1]) or x._detached is not None:
                 continue
-            of_call = any(n is call for e in history.flow.back(label) for n in ast.walk(e))
-            if not of_call and _are_classes(x, known[-1] if known else None):
+            if not _is_of(history.flow, label, call) and _are_classes(x, known[-1] if known else None):
                 whole = ".long()" * (x.dtype != torch.int64)
-                new = f"torch.nn.functional.cross_entropy({text.of(scores)}, {text.of(label)}{whole})"
-                return text.edited(edits.instead(loss[1], new))
+                name, inner = _named_there(history.flow, loss[1], call, scores)
+                new = f"torch.nn.functional.cross_entropy({name}, {text.of(label)}{whole})"
+                return text.edited([*inner, *edits.instead(loss[1], new)]) if name else []
     return []
+
+
+def _is_of(flow: Flow, node: ast.AST, call: ast.Call) -> bool:
+    """Return whether a value was computed from what a call returns."""
+    return any(n is call for e in flow.back(node) for n in ast.walk(e))
+
+
+def _named_there(flow: Flow, loss: ast.expr, call: ast.Call, scores: ast.AST) -> tuple[str, list[Edit]]:
+    """Return the code of scores where a loss is computed; in another function, with the edits that return them."""
+    if flow.scope(call) is flow.scope(loss):
+        return flow.text.of(scores), []
+    names = [n for n in ast.walk(loss) if isinstance(n, ast.Name) and _is_of(flow, n, call)]
+    return (flow.text.of(names[0]), edits.instead(call, flow.text.of(scores))) if names else ("", [])
 
 
 def _are_classes(x: Any, count: int | None) -> bool:

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import ast
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from gradcli.pytorch.origins import HOOKED, Maker
-from gradcli.pytorch.record import dependencies
+from gradcli.pytorch.record import edge_of
 from gradcli.pytorch.tensor import Tensor
-from gradcli.script.errors import edits, fixes, leaves, operands, updates
+from gradcli.script.errors import edits, finite, fixes, leaves, operands, updates
 from gradcli.script.errors.failure import Answer, Failure
-from gradcli.script.errors.freed import repeated
+from gradcli.script.errors.freed import leads, repeated
 from gradcli.script.errors.history import History, detached_answer
 from gradcli.script.errors.none import none
-from gradcli.script.errors.syntax import calls, parts, receiver_of
+from gradcli.script.errors.syntax import calls, elements, parts, receiver_of
 
 # Why a step needs a value for its backward, by the operation and whether that is its result.
 _NEEDS = {
@@ -30,7 +31,7 @@ _NEEDS = {
     ("log_softmax", True): "log_softmax's derivative is computed from its result",
     ("mul", False): "the derivative of a product with respect to one factor is the other factor",
     ("matmul", False): "the derivative of a matrix product with respect to one factor is computed from the other",
-    ("addmm", False): "the derivative of a linear layer is computed from its input and its weight",
+    ("linear", False): "the derivative of a linear layer is computed from its input and its weight",
     ("div", False): "the derivative of a quotient is computed from both operands",
     ("pow", False): "the derivative of x**n is n*x**(n - 1)",
     ("square", False): "the derivative of x**2 is 2*x",
@@ -43,10 +44,10 @@ _NEEDS = {
 def in_place(at: Failure, step: Any, memory: Any, version: int) -> Answer:
     """Return the answer where a value that a step needs for its backward was changed in place."""
     name, needs = _changed_value(at, step, memory)
-    if not memory.changed:
+    if not memory.storage.changed:
         reason = f"{name} was changed in place after {step.name()} of {at.code(step.line)} had read it: {needs}."
         return Answer(reason, "compute a new tensor instead: y = y + 1, not y += 1")
-    line, how = memory.changed
+    line, how = memory.storage.changed
     reason = (
         f"{at.code(line)} changes {name} in place (version {memory.version}, {version} is expected), and "
         f"{step.name()} of {at.code(step.line)} needs the old values for its backward: {needs}."
@@ -69,7 +70,7 @@ def _changed_value(at: Failure, step: Any, memory: Any) -> tuple[str, str]:
     kept = [tensor for known, _, _, tensor, _ in step.checks if known is memory]
     is_result = any(tensor is None for tensor in kept)
     named = next((n for n, x in at.names.tensors.items() if x._memory is memory), "")
-    name = named or next((at.name(x, "") for x in kept if x is not None), "") or at.names.of(step)
+    name = named or next((at.name(x, "") for x in kept if x is not None), "") or at.names.of((step, 0))
     if step.is_custom:
         return name or "a saved tensor", "its backward reads ctx.saved_tensors"
     op = step.recipe.op
@@ -103,7 +104,7 @@ _ORIGINS = {
 
 def _changed_before(at: Failure, view: Any) -> Answer:
     name, origin = at.name(view, "it"), view._origin
-    line, by = view._memory.changed or (0, "")
+    line, by = view._memory.storage.changed or (0, "")
     changed = f"{at.code(line)} changed {name} in place" if line else f"{name} was changed in place"
     what = _ORIGINS.get(origin.maker) or f"one of several parts that {origin.name.lower()} returns"
     reason = f"{changed}, and it is {what}: the graph cannot follow that change."
@@ -168,7 +169,7 @@ def numpy_of(at: Failure) -> Answer:
 
 
 def scalar(at: Failure, y: Any) -> Answer:
-    """Return the answer about several numbers without v."""
+    """Return the answer to `backward()` of a tensor with several elements: it needs v, one weight for each."""
     name, size = at.name(y, "y"), "×".join(map(str, y.shape))
     reason = f"{name} has {size} elements: x.grad = vᵀJ needs a weight v for each; v defaults to 1 for a scalar only."
     fix = f"call backward() of their sum or mean, or {name}.backward(v) with v = ∂L/∂{name}"
@@ -209,11 +210,19 @@ def shape(at: Failure, y: Any, v: Any) -> Answer:
 
 def unused(at: Failure, x: Any, roots: Any) -> Answer:
     """Return the answer about an input that nothing came from."""
-    name, outputs = at.name(x, "the input"), ", ".join(at.name(y, "the output") for y in roots)
-    if result := fixes.of_the_whole(at.text, at.names.tensors):
-        whole, changes = result
-        reason = f"{outputs} is computed from {whole}, and {name} is another tensor: a part that was taken of it."
-        return Answer(reason, f"take the gradient with respect to {whole}, and then that part of it", changes)
+    inputs = [elements(c.args[1]) for c in at.text.calls("grad") if len(c.args) > 1]
+    written = f"`{at.text.of(inputs[0][0])}`" if inputs and len(inputs[0]) == 1 else "the input"
+    name, outputs = at.name(x, written), ", ".join(at.name(y, "the output") for y in roots)
+    whole = at.name(x._base, "") if x._base is not None else ""
+    if whole and any(leads(y, edge_of(x._base)[0]) for y in roots):
+        changes = fixes.of_the_whole(at.text, whole)
+        reason = f"{outputs} is computed from {whole}, and {name} is another tensor: a view that was taken of it."
+        fix = f"take the gradient with respect to {whole}, and then that part of it"
+        return Answer(reason, fix if changes else f"{fix}: torch.autograd.grad({outputs}, {whole})[0][…]", changes)
+    leaf = next((n for n, y in at.names.tensors.items() if y is not x and y.is_leaf and leads(x, edge_of(y)[0])), "")
+    if leaf and any(leads(y, edge_of(at.names.tensors[leaf])[0]) for y in roots):
+        reason = f"{outputs} is computed from {leaf}, and {name} is another tensor, which is computed from {leaf} too."
+        return Answer(reason, f"take the gradient with respect to {leaf}; or compute {outputs} from {name}")
     reason = f"{outputs} does not depend on {name}: it was computed without {name}, or from a copy of it."
     fix = "pass allow_unused=True to get None for it (materialize_grads=True: zeros); or use it in the computation"
     return Answer(reason, fix, fixes.with_argument(at.text, "allow_unused", "True", "grad"))
@@ -234,20 +243,14 @@ def no_grad(at: Failure, x: Any) -> Answer:
     return Answer(reason, fix, leaves.requiring(at.text, name, x))
 
 
-def nan(at: Failure, step: Any) -> Answer:
+def nan(at: Failure, call: Any, step: Any) -> Answer:
     """Return the answer about a derivative that is not finite."""
     if step.is_custom:
         reason = f"{at.code(step.line)} called {step.cls.__name__}, whose backward returned nan for finite values."
         return Answer(reason, "check its divisions, roots and logarithms")
-    reason = f"the derivative of {step.name()} at {at.code(step.line)} is not finite where its input is."
-    before = [e for e in dependencies([step]) if e is not step and getattr(e, "arose", False)]
-    if before:  # the numbers were not finite on the way forward already
-        step = min(before, key=lambda e: e.seq)
-        reason = f"{at.code(step.line)} returns values that are not finite, already in the forward pass."
-    fix = (
-        "keep the input away from that point before the operation (clamp, + eps); torch.where on the result is too late"
-    )
-    return Answer(reason, fix, fixes.kept_away(at.text_at(step.line)))
+    if (answer := finite.not_finite_answer(at, call)) is not None:
+        return replace(answer, reason=f"{answer.reason[0].upper()}{answer.reason[1:]}.")
+    return Answer(f"{step.name()} at {at.code(step.line)} returned nan.", "look at its arguments")
 
 
 def other_count(at: Failure, name: str, expected: int, count: int) -> Answer:

@@ -10,10 +10,10 @@ from gradcli.script.errors.failure import Answer, Failure
 from gradcli.script.errors.flow import Flow
 from gradcli.script.errors.history import History, detached_answer
 from gradcli.script.errors.source import Change, Text
-from gradcli.script.errors.syntax import called, calls, end, keyword, parts, start
+from gradcli.script.errors.syntax import called, calls, end, keyword, parts, requires_target, start
 
 # Functions that make tensors, and take requires_grad.
-_MAKERS = {
+MAKERS = {
     *("tensor", "ones", "zeros", "rand", "randn", "full", "empty", "eye", "arange", "linspace", "logspace", "Variable"),
     *("ones_like", "zeros_like", "rand_like", "randn_like", "full_like"),
 }
@@ -40,7 +40,7 @@ def requiring(text: Text, name: str, x: Any = None) -> list[Change]:
     for call in _creations(text, name):
         if _is_of_self(text, call):
             return text.edited(edits.wrapped(call, "torch.nn.Parameter(", f"{real})"))
-        if called(call) not in _MAKERS:
+        if called(call) not in MAKERS:
             return text.edited(edits.behind(call, f"{real}.requires_grad_()"))
         dtype = ["dtype=torch.float32"] if whole and called(call) != "Variable" else []
         if said := keyword(call, "requires_grad"):
@@ -52,7 +52,7 @@ def requiring(text: Text, name: str, x: Any = None) -> list[Change]:
 def _of_the_whole(text: Text, name: str) -> list[Change]:
     """Return the fix that makes a whole tensor require a gradient, not a part: x for x[0] in x[0].requires_grad_()."""
     for statement in text.statements():
-        part = whole = _requires_target(statement)
+        part = whole = requires_target(statement)
         while isinstance(whole, ast.Subscript):
             whole = whole.value
         if part is not None and whole is not part and text.of(whole) == name:
@@ -62,7 +62,7 @@ def _of_the_whole(text: Text, name: str) -> list[Change]:
 
 def _creations(text: Text, name: str) -> list[ast.Call]:
     """Return where the script makes the tensor from which a name was computed; a module's comes first."""
-    creations = [c for c in _calls_behind(text, name) if called(c) in _MAKERS | _OTHER_MAKERS]
+    creations = [c for c in _calls_behind(text, name) if called(c) in MAKERS | _OTHER_MAKERS]
     return sorted(creations, key=lambda c: not _is_of_self(text, c))
 
 
@@ -82,7 +82,7 @@ def thawed(text: Text) -> list[Change]:
     """Return the fix that makes frozen parameters require gradients again."""
     wishes: list[ast.expr] = []
     for statement in text.statements():
-        if isinstance(statement, ast.Assign) and _requires_target(statement) is not None:
+        if isinstance(statement, ast.Assign) and requires_target(statement) is not None:
             wishes.append(statement.value)
     for call in calls(text.tree, "requires_grad_"):
         wishes += [*call.args[:1], *(k.value for k in call.keywords)]
@@ -93,14 +93,14 @@ def thawed(text: Text) -> list[Change]:
 def real(at: Failure) -> list[Change]:
     """Make a tensor of real numbers, where a script makes one of whole ones."""
     text = at.text
-    if owner := text.of(_requires_target(text.statement)):
+    if owner := text.of(requires_target(text.statement)):
         return text.replaced(text.statement, f"{owner} = {owner}.float().requires_grad_()")
     for call in text.calls("requires_grad_"):
         return text.edited(edits.before_call(call, ".float()"))
     for call in text.calls("Variable", "Parameter"):
         if call.args:
             return text.edited(edits.behind(call.args[0], ".float()"))
-    for call in text.calls(*_MAKERS):
+    for call in text.calls(*MAKERS):
         below = [text.on(s.lineno) for s in text.block(text.statement) if s.lineno > text.line]
         return [
             change
@@ -121,18 +121,8 @@ def _is_whole(call: ast.Call) -> bool:
 
 def cut_off(at: Failure) -> list[Change]:
     """Detach a computed tensor, where a script says that it needs no gradient."""
-    owner = at.text.of(_requires_target(at.text.statement))
+    owner = at.text.of(requires_target(at.text.statement))
     return at.text.replaced(at.text.statement, f"{owner} = {owner}.detach()") if owner else []
-
-
-def _requires_target(statement: ast.stmt) -> ast.expr | None:
-    """Return the tensor whose `requires_grad` a statement sets: x in x.requires_grad = True and x.requires_grad_()."""
-    match statement:
-        case ast.Assign([ast.Attribute(owner, "requires_grad")]):
-            return owner
-        case ast.Expr(ast.Call(ast.Attribute(owner, "requires_grad_"))):
-            return owner
-    return None
 
 
 def cloned_result(text: Text, name: str) -> list[Change]:

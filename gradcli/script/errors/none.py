@@ -136,7 +136,7 @@ def _of_intermediate(at: Failure, name: str, x: Tensor) -> Answer:
     if Recorder.swept is not None and step is not None and not step.reached:
         behind = [e.variable for e in dependencies([step]) if isinstance(e, Leaf)]
         answer = _not_reached(at, name, Recorder.swept, [x, *behind], name)
-        if {c.first for c in answer.changes} & {c.first for c in kept} or step.retained is not None:
+        if {c.first for c in answer.changes} & {c.first for c in kept} or step.retained:
             return answer
         return replace(
             answer, fix=f"{answer.fix}; and keep it, with {name}.retain_grad()", changes=[*kept, *answer.changes]

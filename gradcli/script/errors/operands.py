@@ -13,28 +13,17 @@ import numpy as np
 from gradcli.pytorch.names import pytorch_names
 from gradcli.pytorch.nn.module import Module
 from gradcli.pytorch.tensor import Tensor
-from gradcli.script.errors import edits
+from gradcli.script.errors import custom, edits
 from gradcli.script.errors.failure import Answer, Failure
 from gradcli.script.errors.flow import Flow
+from gradcli.script.errors.sizes import resized
 from gradcli.script.errors.source import Change, Edit
-from gradcli.script.errors.syntax import N, called, calls, elements, end, integer, owner_of, parts, start
-
-
-def _failed_parts(at: Failure, *kinds: type[N]) -> list[N]:
-    """Return the parts of some kinds of the expression that failed, in the statement at the line."""
-    result = parts(at.text.statement, *kinds)
-    return [n for n in result if at.begin <= start(n) and end(n) <= at.end]
-
-
-def _calls(at: Failure, *names: str, least: int = 0) -> list[ast.Call]:
-    """Return the calls in the expression that failed that have so many arguments, and one of some names, if any."""
-    result = [c for c in _failed_parts(at, ast.Call) if len(c.args) >= least]
-    return [c for c in result if not names or called(c) in names]
+from gradcli.script.errors.syntax import called, calls, elements, end, owner_of
 
 
 def _arguments(at: Failure, index: int, fits: Callable[[Any], bool]) -> list[ast.expr]:
     """Return the arguments at an index of the calls in the expression that failed, whose values fit."""
-    arguments = [c.args[index] for c in _calls(at, least=index + 1)]
+    arguments = [c.args[index] for c in at.failed_calls(least=index + 1)]
     return [a for a in arguments if fits(at.value(a))]
 
 
@@ -56,15 +45,15 @@ def dtypes(at: Failure, *_: str) -> Answer:
 
 def _not_float32(at: Failure) -> Iterator[tuple[ast.expr, str, list[Edit]]]:
     """Yield the parts of the expression that have another dtype, with that dtype and the edits to float32."""
-    conversions = [c for c in _calls(at, *_MADE) if owner_of(c) is not None]
+    conversions = [c for c in at.failed_calls(*_MADE) if owner_of(c) is not None]
     owners = [owner_of(call) for call in conversions]
-    for node in [n for n in _failed_parts(at, ast.Name, ast.Attribute) if n not in owners and _is_tensor(at.value(n))]:
+    for node in [n for n in at.failed_parts(ast.Name, ast.Attribute) if n not in owners and _is_tensor(at.value(n))]:
         dtype = at.value(node).dtype.name
         if dtype in _MADE.values():
             yield node, dtype, edits.behind(node, ".float()")
     for call in conversions:
         yield call, _MADE[called(call)], edits.method(call, ".float()")
-    for call in _calls(at, "tensor", "from_numpy", "as_tensor", least=1):
+    for call in at.failed_calls("tensor", "from_numpy", "as_tensor", least=1):
         dtype = getattr(at.value(call.args[0]), "dtype", None)
         if isinstance(dtype, np.dtype) and dtype.name in _MADE.values():
             yield call, dtype.name, edits.behind(call, ".float()")
@@ -72,25 +61,25 @@ def _not_float32(at: Failure) -> Iterator[tuple[ast.expr, str, list[Edit]]]:
 
 def numbers(at: Failure) -> list[Change]:
     """Return all numbers, instead of one: x.tolist() for x.item()."""
-    return at.text.edited([e for c in _calls(at, "item")[:1] for e in edits.method(c, ".tolist()")])
+    return at.text.edited([e for c in at.failed_calls("item")[:1] for e in edits.method(c, ".tolist()")])
 
 
 def mean(at: Failure) -> list[Change]:
     """Return the mean of several numbers: float(x.mean())."""
     return at.text.edited(
-        [e for c in _calls(at, "float", "int", least=1)[:1] for e in edits.behind(c.args[0], ".mean()")]
+        [e for c in at.failed_calls("float", "int", least=1)[:1] for e in edits.behind(c.args[0], ".mean()")]
     )
 
 
 def elementwise(at: Failure) -> list[Change]:
     """Choose of two tensors element by element: torch.maximum for max."""
-    extremes = [c for c in _calls(at, "max", "min") if owner_of(c) is None]
+    extremes = [c for c in at.failed_calls("max", "min") if owner_of(c) is None]
     return at.text.edited(edits.instead(extremes[0].func, f"torch.{called(extremes[0])}imum")) if extremes else []
 
 
 def all_of(at: Failure) -> list[Change]:
     """Ask whether a comparison holds of all elements."""
-    compared = _failed_parts(at, ast.Compare)
+    compared = at.failed_parts(ast.Compare)
     direct = [node for node in compared if any(_is_long(at.value(n)) for n in (node.left, *node.comparators))]
     long = direct or [node for node in compared if any(_is_long(at.value(n)) for n in ast.walk(node))]
     return at.text.edited(edits.behind(long[0], ".all()")) if long else []
@@ -110,7 +99,7 @@ def _loss(why: str, fix: str, which: int, code: str, at: Failure, *_: Any, as_fl
     `why` may name the argument and the other one.  With `as_float`, a target of integers becomes one of floating-point
     numbers too.
     """
-    for call in _calls(at, least=2):
+    for call in at.failed_calls(least=2):
         argument, first = call.args[which], at.text.of(call.args[0])
         described = [_described(at, a) for a in (argument, call.args[1 - which])]
         reason = why.format(at.text.of(argument), *described)
@@ -183,7 +172,7 @@ def real_numbers(at: Failure) -> list[Change]:
 
 def from_0(at: Failure) -> list[Change]:
     """Count the classes of a target from 0, where a script counts them from 1."""
-    for call in _calls(at, least=2):
+    for call in at.failed_calls(least=2):
         scores, target = map(at.value, call.args[:2])
         if (
             _is_tensor(scores)
@@ -198,7 +187,7 @@ def from_0(at: Failure) -> list[Change]:
 def elsewhere(at: Failure, module: str, name: str) -> Answer | None:
     """Return the answer about a name that PyTorch has in another module."""
     homes = [m for m, names in pytorch_names().items() if m.startswith("torch") and name in names]
-    for node in [n for n in _failed_parts(at, ast.Attribute) if n.attr == name and homes]:
+    for node in [n for n in at.failed_parts(ast.Attribute) if n.attr == name and homes]:
         new = f"{homes[0]}.{name}"
         return Answer(f"PyTorch has no {module}.{name}.", f"it is {new}", at.text.edited(edits.instead(node, new)))
     return None
@@ -206,7 +195,7 @@ def elsewhere(at: Failure, module: str, name: str) -> Answer | None:
 
 def overcalled(at: Failure) -> Answer | None:
     """Return the answer about a value that a script calls: x.shape()."""
-    for call in _calls(at):
+    for call in at.failed_calls():
         if _is_tensor(at.value(owner_of(call))) and not callable(at.value(call.func)):
             new = f"[{at.text.of(call.args[0])}]" if call.args else ""
             changes = at.text.edited([(end(call.func), end(call), new)])
@@ -217,7 +206,7 @@ def overcalled(at: Failure) -> Answer | None:
 
 def uncalled(at: Failure) -> Answer | None:
     """Return the answer about a method that a script forgot to call: z = y.sum, or SGD(net.parameters)."""
-    for node in _failed_parts(at, ast.Name, ast.Attribute):
+    for node in at.failed_parts(ast.Name, ast.Attribute):
         if isinstance(at.value(node), MethodType) and isinstance(at.value(node).__self__, Tensor | Module):
             function = next((n for n in Flow(at.text).of_name(node)), node)
             code = at.text.of(function)
@@ -228,7 +217,7 @@ def uncalled(at: Failure) -> Answer | None:
 
 def of_a_tuple(at: Failure, *_: str) -> Answer | None:
     """Return the answer about a tuple where a tensor is needed: what an LSTM returns."""
-    for node in _failed_parts(at, ast.Name):
+    for node in at.failed_parts(ast.Name):
         x = at.value(node)
         if isinstance(x, tuple) and x and _is_tensor(x[0]):
             reason = (
@@ -240,7 +229,7 @@ def of_a_tuple(at: Failure, *_: str) -> Answer | None:
 
 def swapped(at: Failure, *_: str) -> Answer | None:
     """Return the answer about a loss whose scores and classes are in the other order."""
-    for call in _calls(at, least=2):
+    for call in at.failed_calls(least=2):
         first, second = call.args[:2]
         scores = at.value(second)
         if _is_whole(at.value(first)) and (not _is_tensor(scores) or scores.is_floating_point()):
@@ -253,7 +242,7 @@ def swapped(at: Failure, *_: str) -> Answer | None:
 
 def loss_of_its_class(at: Failure) -> list[Change]:
     """Return the change that creates a loss, and then calls it: MSELoss()(output, target)."""
-    for call in _calls(at, least=2):
+    for call in at.failed_calls(least=2):
         cls: Any = at.value(call.func)
         if isinstance(cls, type) and issubclass(cls, Module):
             return at.text.edited(edits.behind(call.func, "()"))
@@ -292,41 +281,9 @@ def listed(at: Failure) -> list[Change]:
     return at.text.edited(edits.wrapped(arguments[0], "[", "]")) if arguments else []
 
 
-def list_of_modules(at: Failure) -> list[Change]:
-    """Return the fix that registers a list of layers: torch.nn.ModuleList([…])."""
-    for value, held in _unregistered(at):
-        if isinstance(value, ast.List | ast.ListComp) and isinstance(held, list):
-            kind = "Module" if any(isinstance(x, Module) for x in held) else "Parameter"
-            return at.text.edited(edits.wrapped(value, f"torch.nn.{kind}List("))
-    return []
-
-
-def plain_tensors(at: Failure) -> list[Change]:
-    """Make parameters of the tensors that require gradients, and are attributes of a module."""
-    tensors = [value for value, held in _unregistered(at) if isinstance(held, Tensor)]
-    return at.text.edited([e for value in tensors for e in edits.wrapped(value, "torch.nn.Parameter(")])
-
-
-def _unregistered(at: Failure) -> Iterator[tuple[ast.expr, Any]]:
-    """Yield what a script assigns to self, and its value, where that has to be trained and is not registered."""
-    modules = [m for c in _calls(at, "parameters") if isinstance(m := at.value(owner_of(c)), Module)]
-    held = {name: x for m in modules for inner in m.modules() for name, x in vars(inner).items() if _is_trained(x)}
-    for statement in at.text.statements():
-        match statement:
-            case ast.Assign([ast.Attribute(ast.Name("self"), name), *_], value) if name in held:
-                yield value, held[name]
-
-
-def _is_trained(x: Any) -> bool:
-    """Return whether an attribute is a leaf that requires a gradient, or a list of such tensors or of modules."""
-    if isinstance(x, list):
-        return any(isinstance(e, Module) or _is_trained(e) for e in x)
-    return isinstance(x, Tensor) and x.requires_grad and x.is_leaf
-
-
 def jacobian(at: Failure) -> list[Change]:
     """Return the fix from torch.func.grad to jacrev, in a nested gradient too: results may have several elements."""
-    for expression in (*_calls(at), *Flow(at.text).back(at.text.statement)):
+    for expression in (*at.failed_calls(), *Flow(at.text).back(at.text.statement)):
         if grads := [c for c in calls(expression, "grad") if at.text.of(c.func) != "torch.autograd.grad"]:
             return at.text.edited([e for c in grads for e in edits.instead(c.func, "torch.func.jacrev")])
     return []
@@ -338,6 +295,8 @@ def mismatch(at: Failure, dtype: Any) -> Answer:
         reason = "gradcheck subtracts numbers that agree in most digits, and float32 has too few digits for that."
         return Answer(reason, "use float64", doubled(at))
     if at.text.calls("gradgradcheck"):
+        if (answer := custom.kept(at)) is not None:
+            return answer
         reason = (
             "the derivative of the gradient differs from finite differences: double backward goes through v and "
             "saved_tensors, and treats anything else in ctx as a constant."
@@ -352,7 +311,7 @@ def broadcast(at: Failure, a: int, b: int, axis: int) -> Answer:
     """Return the answer about shapes that do not broadcast."""
     rule = "sizes must be equal, or one of them 1"
     fix = "an axis of size 1 where they differ: unsqueeze, or reshape"
-    for node in _failed_parts(at, ast.BinOp):
+    for node in at.failed_parts(ast.BinOp):
         factors = (node.left, node.right)
         shapes = {n: tuple(x.shape) for n in factors if getattr(x := at.value(n), "shape", None) is not None}
         if shapes:
@@ -366,8 +325,8 @@ def broadcast(at: Failure, a: int, b: int, axis: int) -> Answer:
 
 def matrices(at: Failure, rows: int, size: int, expected: int, columns: int) -> Answer:
     """Return the answer about matrices that do not fit: of a layer, or of a product."""
-    layers = [c for c in _calls(at) if getattr(at.value(c.func), "in_features", None) == expected]
-    changes = _layer(at, "Linear", size, expected, columns)
+    layers = [c for c in at.failed_calls() if getattr(at.value(c.func), "in_features", None) == expected]
+    changes = resized(at, "Linear", (expected, columns), (size, columns))
     if changes or layers:
         name = at.text.of(layers[-1].func) if layers else "this layer"
         reason = f"{name} takes {expected} inputs, and each of the {rows} samples has {size}."
@@ -386,25 +345,20 @@ def matrices(at: Failure, rows: int, size: int, expected: int, columns: int) -> 
 def channels(at: Failure, how: str, weight: Sequence[int], shape: Sequence[int], expected: int, size: int) -> Answer:
     """Return the answer about a convolution of an image that has other channels."""
     reason = f"this layer takes {expected} channels, and the image has {size}: images are (channels, height, width)."
-    return Answer(reason, "create the layer with as many channels as the image has", _layer(at, "Conv", size, expected))
-
-
-def _layer(at: Failure, kind: str, size: int, *sizes: int) -> list[Change]:
-    """Return the fix that sets the input size of the only layer of some sizes."""
-    layers = [c for c in calls(at.main.tree) if called(c).startswith(kind)]
-    result = [c for c in layers if [integer(a) for a in c.args[: len(sizes)]] == [*sizes]]
-    return at.main.edited(edits.instead(result[0].args[0], str(size))) if result else []
+    return Answer(
+        reason, "create the layer with as many channels as the image has", resized(at, "Conv", (expected,), (size,))
+    )
 
 
 def reshaped(at: Failure) -> list[Change]:
     """Return the fix from `view` to `reshape`, which copies where it must."""
-    views = [c.func for c in _calls(at, "view")]
+    views = [c.func for c in at.failed_calls("view")]
     return at.text.edited([(edits.dot(f), end(f), ".reshape") for f in views if isinstance(f, ast.Attribute)])
 
 
 def doubled(at: Failure) -> list[Change]:
     """Return the fix that gives gradcheck inputs of float64."""
-    for call in _calls(at, "gradcheck", least=2):
+    for call in at.failed_calls("gradcheck", least=2):
         tensors = [x for x in elements(call.args[1]) if _is_tensor(at.value(x))]
         return at.text.edited([e for x in tensors for e in edits.behind(x, ".double()")])
     return []

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+import linecache
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
@@ -10,7 +12,7 @@ from typing import Any
 
 from gradcli.pytorch.record import Line
 from gradcli.script.errors.syntax import Position, calls, decorators, end, owner_of, pairs, parts, start
-from gradcli.script.scene import line_of
+from gradcli.script.scene import Scene, line_of
 
 Edit = tuple[Position, Position, str]  # from, to, and what stands there
 
@@ -50,11 +52,22 @@ def changed(source: str, changes: Sequence[Change]) -> str:
 
 @lru_cache(maxsize=8)
 def _parsed(source: str) -> ast.Module:
-    """Return the syntax of a text; that of an empty one where there is none."""
+    """Return the syntax of a text; that of an empty text where it does not parse."""
     try:
         return ast.parse(source)
     except SyntaxError:
         return ast.Module([], [])
+
+
+@lru_cache(maxsize=8)
+def _encoded(source: str) -> Sequence[bytes]:
+    """Return the lines of a text as the syntax counts them: with their ends, in the bytes that columns are."""
+    return [line.encode() for line in re.findall(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+", source)]
+
+
+@lru_cache(maxsize=8)
+def _statements(source: str) -> Sequence[ast.stmt]:
+    return sorted(parts(_parsed(source), ast.stmt), key=start)
 
 
 @dataclass(frozen=True)
@@ -81,11 +94,18 @@ class Text:
 
     def of(self, node: ast.AST | None) -> str:
         """Return the text of a node."""
-        return "" if node is None else ast.get_source_segment(self.source, node) or ""
+        at: Any = node
+        if getattr(node, "end_lineno", None) is None:
+            return ""
+        lines = _encoded(self.source)[at.lineno - 1 : at.end_lineno]
+        if not lines:  # a node of another text
+            return ""
+        segment = b"".join(lines)
+        return segment[at.col_offset : len(segment) - len(lines[-1]) + at.end_col_offset].decode()
 
-    def statements(self) -> list[ast.stmt]:
+    def statements(self) -> Sequence[ast.stmt]:
         """Return all statements, those inside others too, in their order."""
-        return sorted(parts(self.tree, ast.stmt), key=start)
+        return _statements(self.source)
 
     @cached_property
     def statement(self) -> ast.stmt:
@@ -97,6 +117,22 @@ class Text:
         for n in reversed(self.statements()):
             if isinstance(n, kinds) and n.lineno <= self.line <= (n.end_lineno or 0):
                 yield n
+
+    def expression(self, line: Line) -> ast.expr | ast.AugAssign | None:
+        """Return the expression that the instruction of a line computes."""
+        spans = [*line.code.co_positions()] if line.code is not None else []
+        k = line.call[1] // 2
+        nodes: list[Any] = parts(self.tree, ast.expr, ast.AugAssign)
+        same = (
+            n for n in nodes if k < len(spans) and (n.lineno, n.end_lineno, n.col_offset, n.end_col_offset) == spans[k]
+        )
+        return next(same, None)
+
+    def is_bracketed(self, node: ast.expr) -> bool:
+        """Return whether an expression stands in brackets, or is the only argument of a call."""
+        before = self.lines[node.lineno - 1].encode()[: node.col_offset].rstrip()
+        after = self.lines[(node.end_lineno or 0) - 1].encode()[node.end_col_offset :].lstrip()
+        return before.endswith(b"(") and after.startswith(b")")
 
     def calls(self, *names: str) -> list[ast.Call]:
         """Return the calls of functions or methods of these names in the statement at the line."""
@@ -225,3 +261,10 @@ class Text:
         if self.head(statement).strip():  # behind a colon or a semicolon
             return [self.instead_of(statement, *most, f"{last}; {line}")]
         return [self.instead_of(statement, *most, last, " " * statement.col_offset + line)]
+
+
+def text_at(scene: Scene, line: int) -> Text:
+    """Return the text of the file of a line, at the line."""
+    file = scene.file(line)
+    is_main = file == scene.script.name
+    return Text(file, scene.script.source if is_main else "".join(linecache.getlines(file)), line)

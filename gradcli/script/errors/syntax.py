@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from functools import lru_cache
 from io import StringIO
 from tokenize import COMMENT, ENDMARKER, NEWLINE, NL, generate_tokens
 from typing import Any, TypeVar
@@ -23,7 +24,14 @@ def pairs(target: ast.expr, value: ast.expr) -> Iterator[tuple[ast.expr, ast.exp
 
 def parts(node: ast.AST, *kinds: type[N]) -> list[N]:
     """Return the nodes of some kinds in a node, itself included."""
+    if isinstance(node, ast.Module):
+        return [*_of_module(node, *kinds)]  # type: ignore[arg-type] # types are hashable
     return [n for n in ast.walk(node) if isinstance(n, kinds)]
+
+
+@lru_cache(maxsize=64)  # each page of a script asks for the same
+def _of_module(tree: ast.Module, *kinds: type[N]) -> tuple[N, ...]:
+    return tuple(n for n in ast.walk(tree) if isinstance(n, kinds))
 
 
 def calls(node: ast.AST, *names: str) -> list[ast.Call]:
@@ -62,10 +70,12 @@ def tokens(code: str) -> list[str]:
 
 
 def integer(node: ast.AST) -> int | None:
-    """Return an integer as it is written, or as a product: 6 * 14 * 14."""
+    """Return an integer as it is written, with its sign, or as a product: 6 * 14 * 14."""
     match node:
         case ast.Constant(int(value)):
             return value
+        case ast.UnaryOp(ast.USub(), ast.Constant(int(value))):
+            return -value
         case ast.BinOp(left, ast.Mult(), right):
             factors = integer(left), integer(right)
             return None if None in factors else factors[0] * factors[1]  # type: ignore[operator]
@@ -109,3 +119,13 @@ def receiver_of(call: ast.Call) -> ast.expr | None:
     """Return the tensor whose method is called: y in y.backward(); None for a function, autograd.backward(y)."""
     owner = owner_of(call)
     return None if owner is None or last_name(owner) == "autograd" else owner
+
+
+def requires_target(statement: ast.stmt) -> ast.expr | None:
+    """Return the tensor whose `requires_grad` a statement sets: x in x.requires_grad = True and x.requires_grad_()."""
+    match statement:
+        case ast.Assign([ast.Attribute(owner, "requires_grad")]):
+            return owner
+        case ast.Expr(ast.Call(ast.Attribute(owner, "requires_grad_"))):
+            return owner
+    return None

@@ -10,7 +10,7 @@ from gradcli.script.errors import edits
 from gradcli.script.errors.failure import Failure
 from gradcli.script.errors.source import Change, Text
 from gradcli.script.errors.syntax import called, calls, end, last_name, owner_of, parts, start
-from gradcli.wrapping import in_words
+from gradcli.text.wrapping import in_words
 
 _OPERATORS: dict[type[ast.operator], str] = {
     ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.Pow: "**", ast.MatMult: "@", ast.FloorDiv: "//",
@@ -47,8 +47,12 @@ def _of_a_copy(text: Text, statement: ast.AugAssign | ast.Assign, element: ast.S
         whole = whole.value
     name, value = text.of(whole), statement.value
     lines = [f"{name} = {name}.clone()", text.of(statement)]
-    if isinstance(statement, ast.Assign) and any(text.of(n) == name for n in ast.walk(value)):
-        lines = [f"part = {text.of(value)}", lines[0], f"{text.of(element)} = part"]
+    if any(text.of(n) == name for n in ast.walk(value)):
+        new = text.of(value)
+        if isinstance(statement, ast.AugAssign):
+            new = new if edits.is_simple(value) else f"({new})"
+            new = f"{text.of(element)} {_OPERATORS[type(statement.op)]} {new}"
+        lines = [f"part = {new}", lines[0], f"{text.of(element)} = part"]
     return text.replaced(statement, *lines)
 
 

@@ -7,14 +7,16 @@ from collections.abc import Iterator, Sequence
 from functools import cache
 from importlib import import_module
 from pathlib import Path
+from string import Formatter
 from typing import Any, NamedTuple
 
-from gradcli.pytorch.messages import facts_of
+from gradcli.process.tracebacks import text_of
+from gradcli.pytorch.messages import facts_of, key_of
 from gradcli.pytorch.names import pytorch_names
 from gradcli.pytorch.session import Script
 from gradcli.script.errors.failure import Answer, Failure
 from gradcli.script.errors.source import Change
-from gradcli.wrapping import TIED, page_width, wrapped
+from gradcli.text.wrapping import TIED, page_width, wrapped
 
 _MOST = 100  # columns
 
@@ -33,6 +35,23 @@ def _is_of_none(error: BaseException) -> bool:
     return of_none and error.name not in pytorch_names()["Tensor"]  # type: ignore[attr-defined]
 
 
+def why_under_pytorch(error: BaseException, script: Script) -> str:
+    """Return what follows from the text of PyTorch's own message, and its line, alone: cause and fix, or the topic."""
+    for e in _chain(error):
+        row, at = _answers().get(key_of(text_of(e))), Failure.of(e, script)
+        if row is None or at is None:
+            continue
+        words = [word for word, _ in row.parts]
+        texts = {word: text for word, text in row.parts if "gradcli" not in text}  # which tells of the emulation
+        fields = {name for text in texts.values() for _, name, *_ in Formatter().parse(text)} - {None, "line"}
+        lines: list[str] = []
+        if "tell" not in words and words.count("why") == 1 and {"why", "fix"} <= {*texts} and not fields:
+            code = at.code(at.line)
+            lines = _written(at, Answer(texts["why"].format(line=code), texts["fix"].format(line=code)))
+        return "\n".join([*lines, *([f"more: gradcli explain {row.topic}"] if row.topic else [])])
+    return ""
+
+
 def answer(error: BaseException, script: Script) -> Answer | None:
     """Return the explanation of an error, or None."""
     result = _answer_at(error, script)
@@ -42,8 +61,9 @@ def answer(error: BaseException, script: Script) -> Answer | None:
 def _answer_at(error: BaseException, script: Script) -> tuple[Failure, Answer] | None:
     """Return where an error arose, or the one that caused it, and the answer to it."""
     for e in _chain(error):
-        at, (row, facts) = Failure.of(e, script), _row(e)
-        if at is not None and row is not None and (answered := _filled_in(at, row, *facts)) is not None:
+        row, facts = _row(e)
+        at = None if row is None else Failure.of(e, script)
+        if row is not None and at is not None and (answered := _filled_in(at, row, *facts)) is not None:
             return at, answered
     return None
 
@@ -71,7 +91,7 @@ def _row(error: BaseException) -> tuple[Row | None, Sequence[Any]]:
     """Return the row of an error, and the facts that its functions take."""
     if (facts := facts_of(error)) is not None:
         return _answers().get(facts.key), facts.about or facts.values
-    known = ((re.search(pattern, str(error)), row) for pattern, row in _of_python().items())
+    known = ((re.search(pattern, text_of(error)), row) for pattern, row in _of_python().items())
     return next(((row, match.groups()) for match, row in known if match), (None, ()))
 
 
@@ -110,8 +130,8 @@ def _filled_in(at: Failure, row: Row, *facts: Any) -> Answer | None:
     changes: list[Change] = []
     for word, text in row.parts:
         if word == "tell":
-            if (told := _function(text)(at, *facts)) is not None:
-                return told  # type: ignore[no-any-return]
+            if (answer := _function(text)(at, *facts)) is not None:
+                return answer  # type: ignore[no-any-return]
         elif word == "change":
             name, _, file = text.partition(" ")  # which of the texts it changes, or else whatever it needs
             changes = _function(name)(getattr(at, file) if file else at)

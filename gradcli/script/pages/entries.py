@@ -1,84 +1,139 @@
-"""A step of an optimizer with a state, in numbers, for one entry of a parameter: momentum, and Adam's means."""
+"""The rule of an optimizer as text: its formulas, and the same with the numbers of one entry put in."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import math
+from collections.abc import Collection, Iterator, Mapping
+from decimal import Decimal
 from typing import Any, NamedTuple
 
+import numpy as np
+
+from gradcli.engine.evaluate import at_point
+from gradcli.graph.graph import Graph
+from gradcli.graph.node import Constant, Node, const, leaf
+from gradcli.notation.nodes import Notation
+from gradcli.notation.numbers import array_text, number_text
+from gradcli.notation.text import exact_text
+from gradcli.record.numbers import Numbers
+from gradcli.record.record import Assignment, OptimizerStep, Update
 from gradcli.script.written import decimal
 
+Values = Mapping[str, Any]  # arrays by the names of a rule
 
-class Entry(NamedTuple):
-    """The first entry of a parameter: its name, its value before and after, its gradient, and what was kept before."""
-
-    name: str
-    before: float
-    after: float
-    grad: float
-    state: Mapping[str, float]
+_DIGITS = (".6g", ".9g", "")  # of the numbers that are put in: as few as give the result
+_CLOSE = 1e-5  # of a result with six digits
+_TINY = 1e-13  # of the numbers put in: what is left where they cancel, in float64
 
 
-def first_entry(name: str, p: Any, before: Any, group: Mapping[str, Any], state: Mapping[str, float]) -> Entry:
-    """Return the first entry of a parameter, with its gradient as the step takes it: with weight decay, or negated."""
-    old, grad = _first(before), _first(p._grad._a)
-    grad = -grad if group.get("maximize") else grad
-    if group.get("weight_decay") and not group.get("decoupled_weight_decay"):
-        grad += group["weight_decay"] * old
-    shape = p._a.shape[:-1]
-    return Entry(name + (f"[{', '.join('0' * len(shape))}]" if shape else ""), old, _first(p._a), grad, state)
+class Equation(NamedTuple):
+    """A line of a rule with numbers: those of the names that it reads, and its result, in the order of the rule."""
+
+    line: Assignment
+    values: Values
+    result: Any
+
+    @property
+    def arithmetic(self) -> str:
+        """The formula with the numbers put in, and its result.
+
+        The result is what the step has left, which float32 may have rounded to another number where terms cancel.
+        """
+        result, text, exact = _decimal(self.result), "", np.zeros(())
+        shown = _constant(result, _DIGITS[0])
+        for digits in _DIGITS:
+            node = self.line.formula.node([_constant(_decimal(a), digits) for a in self.values.values()])
+            if node.is_constant:
+                return values_text(result)
+            text, exact = Notation({}).expression(node), _value(node)
+            if _is_close(exact, _value(shown), self.values):
+                return f"{text} = {values_text(result)}"
+        return f"{text} = {values_text(exact)}, in {self.result.dtype} {values_text(result)}"
 
 
-def _first(a: Any) -> float:
-    return float(decimal(a.reshape(-1)[:1])[0])
+def equations(step: OptimizerStep, update: Update, of_entry: bool = True) -> Iterator[Equation]:
+    """Yield the lines of a rule with the numbers of a parameter, or of its first entry.
 
-
-def momentum(entry: Entry, group: Mapping[str, Any], b: str) -> Iterator[str]:
-    """Yield the velocity of an entry, called b, and its step.
-
-    >>> [*momentum(Entry("w", 0.3, -0.04, 1.6, {"momentum_buffer": 2.0}), {"momentum": 0.9, "lr": 0.1}, "b")]
-    ['for w: b = 0.9·2 + 1.6 = 3.4', 'w ← 0.3 - 0.1·3.4 = -0.04']
+    Each name has the value that it has then; where it does not stay, that of the formula.
     """
-    old = entry.state.get("momentum_buffer")
-    if group.get("nesterov"):
-        return
-    share = 1 - (group.get("dampening") or 0)
-    new = entry.grad if old is None else group["momentum"] * old + share * entry.grad
-    part = _factor(entry.grad) if share == 1 else f"{_short(share)}·{_factor(entry.grad)}"
-    sums = "" if old is None else f"{_short(group['momentum'])}·{_factor(old)} + {part} = "
-    yield f"for {entry.name}: {b} = {sums}{_short(new)}"
-    yield f"{entry.name} ← {_short(entry.before)} - {_short(group['lr'])}·{_factor(new)} = {_short(entry.after)}"
+
+    def number(numbers: Numbers) -> Any:
+        whole = np.asarray(numbers.whole)
+        return whole.reshape(-1)[0] if of_entry else whole
+
+    values = {name: number(numbers) for name, numbers in update.before.items()}
+    for line in step.rule:
+        read = {name: values[name] for name in line.reads}
+        if line.stays:
+            values[line.name] = number(update.after[line.name])
+        else:
+            values[line.name] = _value(line.formula.node([_constant(_decimal(a), "") for a in read.values()]))
+        yield Equation(line, read, values[line.name])
 
 
-def adam(entry: Entry, group: Mapping[str, Any], letters: tuple[str, str]) -> Iterator[str]:
-    """Yield the two means of an entry with their bias correction, and its step.
+class Formulas:
+    """The formulas of a rule for a parameter that is called `parameter`; names that are `taken` are written otherwise.
 
-    >>> group = {"betas": (0.9, 0.999), "lr": 0.1, "eps": 1e-8}
-    >>> print(*adam(Entry("w", 0.5, 0.4, 2.0, {}), group, ("m", "v")), sep=chr(10))
-    for w in step 1: m = (0.9·0 + 0.1·2)/(1 - 0.9**1) = 2
-    v = (0.999·0 + 0.001·2**2)/(1 - 0.999**1) = 4
-    w ← 0.5 - 0.1·2/(√4 + 1e-08) = 0.4
+    >>> from gradcli.graph.node import leaf
+    >>> from gradcli.record.definition import Definition
+    >>> p, g = leaf(), leaf()
+    >>> line = Assignment("p", ("p", "p.grad"), Definition.of([p, g], p - 2 * g), True)
+    >>> Formulas(OptimizerStep(optimizer="", rule=(line,), updates=()), "w", ["w"]).formula(line)
+    'w ← w - 2*w.grad'
     """
-    if group.get("amsgrad"):
-        return
-    (beta1, beta2), t = group["betas"], int(entry.state.get("step", 0)) + 1
-    old_mean, old_square = entry.state.get("exp_avg", 0.0), entry.state.get("exp_avg_sq", 0.0)
-    mean = (beta1 * old_mean + (1 - beta1) * entry.grad) / (1 - beta1**t)
-    square = (beta2 * old_square + (1 - beta2) * entry.grad**2) / (1 - beta2**t)
-    g, (m, v) = _factor(entry.grad), letters
-    means = f"({_short(beta1)}·{_factor(old_mean)} + {_short(1 - beta1)}·{g})/(1 - {_short(beta1)}**{t})"
-    squares = f"({_short(beta2)}·{_factor(old_square)} + {_short(1 - beta2)}·{g}**2)/(1 - {_short(beta2)}**{t})"
-    decay = group["weight_decay"] if group.get("decoupled_weight_decay") else 0
-    start = f"(1 - {_short(group['lr'])}·{_short(decay)})·{_factor(entry.before)}" if decay else _short(entry.before)
-    yield f"for {entry.name} in step {t}: {m} = {means} = {_short(mean)}"
-    yield f"{v} = {squares} = {_short(square)}"
-    step = f"{_short(group['lr'])}·{_factor(mean)}/(√{_short(square)} + {_short(group['eps'])})"
-    yield f"{entry.name} ← {start} - {step} = {_short(entry.after)}"
+
+    def __init__(self, step: OptimizerStep, parameter: str, taken: Collection[str]) -> None:
+        self._step = step
+        self._names = {"p": parameter, "p.grad": f"{parameter}.grad"}
+        for name in (n for line in step.rule for n in (line.name, *line.reads)):
+            free = (n for n in (name, step.kept.get(name, name)) if n not in taken)
+            self._names.setdefault(name, next(free, f"{name}_"))
+
+    def formula(self, line: Assignment) -> str:
+        """Return a line as text: what stays is assigned, the value of another formula has a name."""
+        leaves = {leaf(): self._names[name] for name in line.reads}
+        right = Notation(leaves).name(line.formula.node([*leaves]))
+        return f"{self._names[line.name]} {'←' if line.stays else '='} {right}"
+
+    def meanings(self) -> Iterator[str]:
+        """Yield what the names of the rule mean."""
+        words = {"p": self._names["p"], "g": self._names.get("g", self._names["p.grad"])}
+        for name, meaning in self._step.meanings.items():
+            shown, kept = self._names.get(name, name), self._step.kept.get(name, name)
+            if meaning:
+                yield f"{shown}: {f'{kept}, ' * (kept not in (name, shown))}{meaning.format(**words)}"
 
 
-def _short(number: Any) -> str:
-    return f"{float(number):.6g}"
+def _value(node: Node) -> Any:
+    """Return the value of a node of constants, in float64."""
+    return at_point(Graph.of({}, {"": node}), {}, [node])[node]
 
 
-def _factor(number: float) -> str:
-    text = _short(number)
-    return f"({text})" if text.startswith("-") else text
+def _is_close(a: Any, b: Any, used: Values) -> bool:
+    finite = [abs(x) for a in used.values() for x in np.ravel(a).tolist() if math.isfinite(x)]
+    return bool(np.allclose(a, b, _CLOSE, _TINY * max(finite, default=0.0), equal_nan=True))
+
+
+def _decimal(a: Any) -> Any:
+    """Return numbers as the decimals that they are written as."""
+    return decimal(np.asarray(a))
+
+
+def _exact(number: float, digits: str = _DIGITS[0]) -> Constant:
+    if not math.isfinite(number):
+        return float(number)
+    return Decimal(f"{number:{digits}}" if digits else number_text(number))
+
+
+def _constant(a: Any, digits: str) -> Node:
+    values = tuple(_exact(v, digits) for v in a.reshape(-1).tolist())
+    return const(values if a.shape else values[0], a.shape)
+
+
+def values_text(a: Any) -> str:
+    """Return numbers with six digits.
+
+    >>> values_text(np.array([0.1234567, -1e-8]))
+    '[0.123457, -1e-8]'
+    """
+    return array_text(np.asarray(a), lambda v: exact_text(_exact(v)))

@@ -4,21 +4,20 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
-from gradcli.explain.backward.accumulation import backward
-from gradcli.explain.backward.gradients import introduced
-from gradcli.explain.backward.loss import cotangent, loss_name
-from gradcli.explain.backward.record import BackwardResult
-from gradcli.explain.backward.record import Call as Shown
-from gradcli.explain.backward.weights import weights_section
-from gradcli.explain.forms.gradients import forms
-from gradcli.explain.mentions import page_of
-from gradcli.explain.results import Named, Wanted
-from gradcli.explain.sections import (
+from gradcli.graph.graph import Graph, appearance
+from gradcli.graph.names import adjoint_name
+from gradcli.graph.node import Node, operand
+from gradcli.pages.backward.gradients import introduced
+from gradcli.pages.backward.loss import cotangent, loss_name, weights_section
+from gradcli.pages.backward.question import Gradients
+from gradcli.pages.forms.gradients import forms
+from gradcli.pages.mentions import page_of
+from gradcli.pages.question import Result
+from gradcli.pages.results import Named, Wanted
+from gradcli.pages.sections import (
     Equations,
     Grad,
     Line,
@@ -32,27 +31,26 @@ from gradcli.explain.sections import (
     Words,
     quantity,
 )
-from gradcli.explain.system import point_parts
-from gradcli.graph.graph import Graph, appearance
-from gradcli.graph.names import adjoint_name
-from gradcli.graph.node import Node, operand
-from gradcli.pytorch.backward import Call
+from gradcli.pages.system import point_parts
 from gradcli.script.measured import measured
+from gradcli.script.operands import whole
 from gradcli.script.pages.quantities import quantities
-from gradcli.script.scene import CallScene
+from gradcli.script.scene import CallScene, line_at
 from gradcli.script.system import Recorded, Use
 
 
-def functions_page(call: Call, scene: CallScene) -> Page:
+def functions_page(scene: CallScene) -> Page:
     """Return the system with calls of custom Functions, v, and the gradients in terms of their `backward`."""
     recorded, notes = scene.recorded, scene.notes
     roots_of = _roots(recorded)
-    graph, v, called = _open(call, recorded, roots_of)
+    graph, v, called = _open(recorded, roots_of)
     outputs = [name for use in reversed(recorded.functions.values()) for name in use.outputs.values()]
-    how = Wanted(page=True, implicit=call.implicit, warn=False)
-    result = backward(graph, [*outputs, *recorded.wrt], [recorded.at], [[v]], how, notes, measured(call, recorded))
-    roots = replace(result, graph=recorded.graph, wrt=tuple(recorded.wrt))
-    weights = weights_section(roots, [Shown({name: v[name] for name in recorded.graph.outputs}, {}, {})])
+    how = Wanted(page=True, implicit=recorded.call.implicit, warn=False)
+    question = Gradients(graph, [*outputs, *recorded.wrt], how, [[v]], measured=measured(recorded))
+    result = question.result([recorded.at], notes)
+    weights = weights_section(
+        recorded.graph, {name: v[name] for name in recorded.graph.outputs}, recorded.call.implicit
+    )
     sections = (_system(scene, result, roots_of), weights, _gradients(recorded, result, v, called, roots_of))
     return page_of(result, sections)
 
@@ -69,7 +67,7 @@ def _roots(recorded: Recorded) -> dict[str, str]:
     }
 
 
-def _open(call: Call, recorded: Recorded, roots: Mapping[str, str]) -> tuple[Graph, Named, dict[str, str]]:
+def _open(recorded: Recorded, roots: Mapping[str, str]) -> tuple[Graph, Named, dict[str, str]]:
     """Return the graph with the arguments of custom Functions as outputs, whose v are the results of `backward`."""
     outputs: dict[str, Node] = dict(recorded.graph.outputs)
     v: Named = dict(recorded.v)
@@ -81,38 +79,27 @@ def _open(call: Call, recorded: Recorded, roots: Mapping[str, str]) -> tuple[Gra
         weights |= {name: adjoint_name(name, loss) for name in use.outputs.values()}
     weights |= {output: only or f"v_{name}" for output, name in roots.items()}
     for k, use in enumerate(recorded.functions.values()):
-        pulled = call.pulled_steps.get(use.step)
-        returned = [] if pulled is None else pulled.grad_inputs
         for i, node in use.arguments.items():
-            grad_input = returned[i] if i < len(returned) else None
+            sent = recorded.call.sent.get((use.operation.id, i))
             name = f"\0{k}.{i}"
             outputs[name] = node
-            v[name] = np.zeros(node.shape) if grad_input is None else grad_input._a[..., 0].astype(float)
-            called[name] = _backward(use, i, weights)
+            v[name] = np.zeros(node.shape) if sent is None else whole(sent).astype(float)
+            called[name] = use.backward(i, [weights[output] for output in use.outputs.values()])
     return Graph.of(recorded.graph.inputs, outputs, names={**recorded.graph.names, **outputs}), v, called
 
 
-def _backward(use: Use, i: int, weights: Mapping[str, str]) -> str:
-    """Return the result of the script's `backward` for an argument as text: Square.backward(ȳ).
-
-    `weights` are what the cotangents of outputs are called.
-    """
-    cotangents = [weights[name] for name in use.outputs.values()]
-    result = f"{use.step.cls.__name__}.backward({', '.join(cotangents)})"
-    return result if len(use.written) == 1 else f"{result}[{i}]"
-
-
-def _system(scene: CallScene, result: BackwardResult, roots: Mapping[str, str]) -> Section:
+def _system(scene: CallScene, result: Result, roots: Mapping[str, str]) -> Section:
+    """Return the section of the system: statements and calls of custom Functions, in the order of the script."""
     (point,), recorded = result.points, scene.recorded
-    graph, values = recorded.graph, {**point.intermediates, **point.value}
+    graph, values = recorded.graph, {**point.named, **point.outputs}
     outputs = {name for use in recorded.functions.values() for name in use.outputs.values()}
     known = {name: recorded.at[name] for name in appearance(result.graph) if name not in outputs}
     lines = [
-        (recorded.producer[n].seq if n in recorded.producer else -1, _statement(graph, name, n, values))
+        (recorded.producer[n].id if n in recorded.producer else -1, _statement(graph, name, n, values))
         for name, n in graph.names.items()
         if name not in roots.values()
     ]
-    lines += [(step.seq, _called(graph, use, recorded.at, roots)) for step, use in recorded.functions.items()]
+    lines += [(use.operation.id, _called(scene, use, roots)) for use in recorded.functions.values()]
     shown = Equations(tuple(line for _, line in sorted(lines, key=lambda pair: pair[0])))
     return Section("system", (*(quantities(scene, known) or [Text(point_parts(known))]), shown))
 
@@ -122,13 +109,20 @@ def _statement(graph: Graph, name: str, node: Node, values: Named) -> Line:
     return Line((Name(name), quantity(node, names), *([Value(values[name])] if name in values else [])))
 
 
-def _called(graph: Graph, use: Use, at: Mapping[str, Any], roots: Mapping[str, str]) -> Line:
-    """Return a call of a custom Function: y = Square(x) = 4."""
+def _called(scene: CallScene, use: Use, roots: Mapping[str, str]) -> Line:
+    """Return a call of a custom Function: y = Square(x) = 4; or what was written: y_2 = y, as line 4 left it."""
+    graph, at = scene.recorded.graph, scene.recorded.at
     arguments = [x if isinstance(x, str) else quantity(x, graph.labels) for x in use.written]
     outputs = [Name(roots.get(name, name)) for name in use.outputs.values()]
     values = [Value(at[name]) for name in use.outputs.values()]
     left, right = (parts[0] if len(parts) == 1 else Words(_listed(parts)) for parts in (outputs, values))
-    return Line((left, Words((f"{use.step.cls.__name__}(", *_listed(arguments), ")")), right))
+    if use.is_change:
+        site = use.operation.site
+        by = f", as {scene.where(line_at(site))} left it" if site.line else ", as it was changed since"
+        return Line((left, Words((*arguments, by)), right))
+    if use.formula is not None:
+        return Line((left, quantity(use.formula, graph.labels), right))
+    return Line((left, Words((f"{use.operation.row}(", *_listed(arguments), ")")), right))
 
 
 def _listed(parts: Sequence[Math]) -> tuple[Math, ...]:
@@ -136,7 +130,7 @@ def _listed(parts: Sequence[Math]) -> tuple[Math, ...]:
 
 
 def _gradients(
-    recorded: Recorded, result: BackwardResult, v: Named, called: Mapping[str, str], roots: Mapping[str, str]
+    recorded: Recorded, result: Result, v: Named, called: Mapping[str, str], roots: Mapping[str, str]
 ) -> Section:
     """Return the adjoints of the functions' outputs, then the gradients, in terms of each `backward`."""
     written = forms(result, v, called)
@@ -148,8 +142,20 @@ def _gradients(
         left = Grad(name) if name in recorded.wrt else Name(adjoint_name(name, loss))
         sides = [written.gradients[name]] if name in written.gradients else []
         lines.append(Line((left, *sides, Value(point.grad[name])), (), name in recorded.wrt))
-    classes = ", ".join(dict.fromkeys(use.step.cls.__name__ for use in recorded.functions.values()))
-    said = f"{classes} is the script's own Function: the page takes what its backward returns; "
+    own_uses = (use for use in recorded.functions.values() if use.formula is None and not use.is_change)
+    modules = {use.operation.row: use.operation.settings[0] for use in own_uses}
+    again = [name for name, module in modules.items() if module == "torch.utils.checkpoint"]
+    pytorch = [name for name, module in modules.items() if module.startswith("torch.") and name not in again]
+    own = [name for name, module in modules.items() if module.partition(".")[0] != "torch"]
+    said = []
+    if again:
+        backward = "its backward calls the function again, and goes back through it in a backward of its own."
+        said.append(Text((f"{', '.join(again)} is PyTorch's: {backward}",)))
+    if pytorch:
+        said.append(Text((f"{', '.join(pytorch)} is PyTorch's: the page takes what its backward returns.",)))
+    if own:
+        taken = f"{', '.join(own)} is the script's own Function: the page takes what its backward returns; "
+        said.append(Text((taken, Typed("--check"), " checks that.")))
     shown = [*written.adjoints, *(adjoint_name(name, loss) for name in names if name not in recorded.wrt)]
     scene = [introduced(shown)] if shown else []
-    return Section("grad", (*scene, Equations(tuple(lines)), Text((said, Typed("--check"), " checks that."))))
+    return Section("grad", (*scene, Equations(tuple(lines)), *said))

@@ -4,25 +4,46 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from gradcli.explain.safer import safer
-from gradcli.explain.sections import HVP, JVP, VJP, Grad, Math, Name, Partial, Typed, VectorProduct, sentence
 from gradcli.notation.numbers import array_text
-from gradcli.pytorch.backward import Call, Contribution, Pulled
-from gradcli.pytorch.cuts import CUTS
-from gradcli.pytorch.record import Step, edge_of, finite
+from gradcli.pages.sections import (
+    HVP,
+    JVP,
+    VJP,
+    Block,
+    Code,
+    Grad,
+    Math,
+    Name,
+    Partial,
+    Text,
+    Typed,
+    VectorProduct,
+    sentence,
+)
+from gradcli.pytorch.backward import Call, Contribution
+from gradcli.pytorch.cuts import Cut, Kind
+from gradcli.pytorch.record import Leaf, edge_of, finite
+from gradcli.pytorch.recording import reachable
 from gradcli.pytorch.tensor import Tensor
-from gradcli.script.errors.history import History
-from gradcli.script.errors.source import Text
-from gradcli.script.errors.syntax import parts
-from gradcli.script.pages.quantities import by_module
-from gradcli.script.scene import CallScene, line_of
-from gradcli.script.system import reachable
+from gradcli.record.numbers import Numbers
+from gradcli.record.record import Hook
+from gradcli.script.errors.custom import constant
+from gradcli.script.errors.failure import Answer, Failure
+from gradcli.script.errors.finite import not_finite_answer
+from gradcli.script.errors.history import History, detached_answer
+from gradcli.script.errors.source import Change, text_at
+from gradcli.script.errors.syntax import calls, parts
+from gradcli.script.measured import hooked
+from gradcli.script.operands import whole
+from gradcli.script.pages.quantities import all_of, by_module
+from gradcli.script.scene import CallScene, Scene, line_at
 from gradcli.script.written import decimal
-from gradcli.wrapping import in_words
+from gradcli.text.wrapping import in_words
 
 Array = np.ndarray[Any, Any]
 Sentence = tuple[Math, ...]
@@ -60,26 +81,27 @@ def done(call: Call, scene: CallScene, explained: bool) -> list[Sentence]:
 
 
 def _hooks(call: Call, scene: CallScene) -> Iterator[str]:
-    """Yield the changes by hooks, in their order."""
-    for k, change in enumerate(call.changes):
-        if not k:
+    """Yield the changes by hooks, in their order; a sentence says where no formula has them."""
+    hooks = scene.recorded.call.hooks
+    rest = [h for h in hooks if call.request is not None or hooked(h, scene.recorded) is None]
+    for hook in hooks:
+        if hook in rest[:1]:
             yield "Hooks changed gradients in this backward; the formulas above leave that out."
-        yield f"{_hook(change, scene)}: {array_words(change.before._a)} → {array_words(change.after._a)}"
+        yield f"{_hook(hook, scene)}: {numbers_words(hook.before)} → {numbers_words(hook.after)}"
 
 
-def _hook(change: Any, scene: CallScene) -> str:
+def _hook(hook: Hook, scene: CallScene) -> str:
     """Return the name of a hook: x's hook (line 5), or that of a module."""
-    module, hook = getattr(change.hook, "of", (None, change.hook))
-    function = hook if hasattr(hook, "__code__") else type(hook).__call__
-    code = getattr(function, "__code__", None)
-    name = getattr(hook, "__name__", "<lambda>")
-    label = "" if name.startswith("<") else f" {name}"
-    if code is not None and not code.co_filename.startswith("<frozen"):
-        label += f" ({scene.where(line_of(code.co_filename, code.co_firstlineno))})"
-    if module is not None:
-        called = scene.names.of(module) or type(module).__name__
-        return f"{called}'s backward hook{label}, the gradient of its input"
-    owner = scene.recorded.steps.get(change.edge) or scene.names.of(change.edge) or change.edge.name()
+    label = "" if hook.name.startswith("<") else f" {hook.name}"
+    if hook.site.file and not hook.site.file.startswith("<frozen"):
+        label += f" ({scene.where(line_at(hook.site))})"
+    if hook.module:
+        return f"{hook.module}'s backward hook{label}, the gradient of its input"
+    node, record = hooked(hook, scene.recorded), scene.recorded.record
+    named = "" if node is None else scene.recorded.graph.labels.get(node, "")
+    producer = record.producers().get(hook.quantity)
+    grad_fn = "torch::autograd::AccumulateGrad" if producer is None else record.operations[producer[0]].grad_fn
+    owner = named or scene.recorded.names.get(hook.quantity) or record.quantities[hook.quantity].name or grad_fn
     return f"{owner}'s hook{label}"
 
 
@@ -115,7 +137,8 @@ def _by_module(call: Call, scene: CallScene) -> Iterator[Sentence]:
     for module, names in by_module(list(by_name)).items():
         squares = (np.vdot(a, a) for a in (by_name[name].grad._a.astype(float) for name in names))
         norm = f"norm {np.sqrt(sum(squares)):.6g}"
-        what: Sentence = (Grad(names[0]),) if len(names) == 1 else (_GRAD, f" of {module}.…, {len(names)} arrays")
+        several = f" of {all_of(module, names)}, {len(names)} arrays"
+        what: Sentence = (Grad(names[0]),) if len(names) == 1 else (_GRAD, several)
         yield *what, f": {norm}{' is added' if any(by_name[n].before is not None for n in names) else ''}"
 
 
@@ -142,8 +165,8 @@ def _held(c: Contribution, scene: CallScene) -> str:
     added = f" + {array_words(c.grad._a)}" if c.before.size <= SHOWN else ""
     if c.before.any():
         return array_words(c.before) + (f" (left by {scene.where(reached)})" if reached else "") + added
-    if cleared is None and c.after is not None and c.after._memory.changed is not None:
-        cleared = c.after._memory.changed[0]
+    if cleared is None and c.after is not None and c.after._memory.storage.changed is not None:
+        cleared = c.after._memory.storage.changed[0]
     return array_words(c.before) + (f" (set to 0 in {scene.where(cleared)})" if cleared is not None else "") + added
 
 
@@ -158,10 +181,14 @@ def _of_intermediates(call: Call, scene: CallScene) -> Iterator[Sentence]:
 
 def _not_kept(call: Call, scene: CallScene) -> Iterator[Sentence]:
     """Yield which intermediates keep no gradient that the script asks for elsewhere."""
-    tree = Text(scene.script.name, scene.script.source).tree
+    recorded = scene.recorded
+    producers, quantities = recorded.record.producers(), recorded.record.quantities
+    names = {} if call.returns else recorded.names
+    dropped = [name for q, name in names.items() if q in producers and not quantities[q].retains]
+    tree = text_at(scene, scene.line).tree if dropped else ast.Module([], [])
     read = {ast.unparse(n.value) for n in parts(tree, ast.Attribute) if n.attr == "grad"}
-    for edge, name in scene.recorded.steps.items() if not call.returns else ():
-        if name in read and isinstance(edge, Step) and edge.retained is None:
+    for name in dropped:
+        if name in read:
             retain = Typed(f"{name}.retain_grad()")
             yield Grad(name), f" stays None: {name} is computed, not a leaf. ", retain, " before this keeps it."
 
@@ -177,23 +204,104 @@ def _unused(call: Call, scene: CallScene) -> Iterator[Sentence]:
 
 def _unreached(call: Call, scene: CallScene) -> Iterator[Sentence]:
     """Yield the tensors whose `.grad` stays None because the graph is cut between them and the loss."""
-    left = _left(call, scene)
-    if not left or not CUTS:
+    without_grad = _without_grad(call, scene)
+    if not without_grad or detached_output(call, scene) is not None:
         return
-    for cut in History(Text(scene.script.name, scene.script.source, scene.line)).cuts():
-        if names := [n for n, x in left.items() if cut.leads_to(x)]:
-            left = {n: x for n, x in left.items() if n not in names}
+    at, history = Failure.here(scene, scene.line), History(text_at(scene, scene.line))
+    for cut in _cuts(call, scene):
+        if names := [n for n, x in without_grad.items() if cut.leads_to(x)]:
+            without_grad = {n: x for n, x in without_grad.items() if n not in names}
             which: Sentence = (Grad(names[0]),) if len(names) == 1 else (_GRAD, f" of {in_words(names)}")
-            it = "it" if len(names) == 1 else "them"
-            yield *which, f" stays None: {scene.code(cut.line)} cuts the loss off from {it}: {cut.how}."
+            it, one = ("it", "it should have one") if len(names) == 1 else ("them", "they should have one")
+            fix = detached_answer(at, history.root or "the loss", cut, history).fix
+            yield (
+                *which,
+                f" stays None: {scene.code(cut.line)} cuts the loss off from {it}: {cut.how}. If {one}: {fix}.",
+            )
 
 
-def _left(call: Call, scene: CallScene) -> dict[str, Tensor]:
+def _cuts(call: Call, scene: CallScene) -> Iterator[Cut]:
+    """Yield where what a call goes through was cut off from other tensors: first as recorded, then as the text says."""
+    steps = reachable(edge_of(y)[0] for y, _ in call.roots)
+    read = [x for s in reversed(steps) for x in s.operands or ()]
+    leaves = (e[0].variable for s in reversed(steps) for e in s.edges if e and isinstance(e[0], Leaf))
+    found = [x._detached for x in (*(y for y, _ in call.roots), *read, *leaves) if isinstance(x, Tensor)]
+    yield from dict.fromkeys(filter(None, found))
+    yield from History(text_at(scene, scene.line)).cuts()
+
+
+def detached_output(call: Call, scene: CallScene) -> tuple[Tensor, Cut] | None:
+    """Return an output that is a leaf though it was computed, as it was cut off, and where; None without one.
+
+    What all gradients of a call end at counts as an output.
+    """
+    without_grad = _without_grad(call, scene)
+    ends = [c.tensor for c in call.contributions]
+    ends = ends if all(x._detached is not None for x in ends) else []
+    for y in [y for y in (*(y for y, _ in call.roots), *ends) if without_grad and isinstance(edge_of(y)[0], Leaf)]:
+        for cut in (y._detached, *History(text_at(scene, scene.line)).cuts()):
+            if cut is not None and any(map(cut.leads_to, without_grad.values())):
+                return y, cut
+    return None
+
+
+def detached_output_warning(call: Call, scene: CallScene) -> Iterator[Block]:
+    """Yield a warning of an output that was cut off, and then made a leaf, which hides the error; and the fix."""
+    result = detached_output(call, scene)
+    if result is None:
+        return
+    y, cut = result
+    at, history = Failure.here(scene, scene.line), History(text_at(scene, scene.line))
+    name = scene.name(y, "") or history.root or "the output"
+    without_grad = [n for n, x in _without_grad(call, scene).items() if cut.leads_to(x)]
+    answer = detached_answer(at, name, cut, history)
+    stays = f"{without_grad[0]}.grad stays" if len(without_grad) == 1 else f".grad of {in_words(without_grad)} stay"
+    wish = "requires_grad_()" if calls(at.text.tree, "requires_grad_") else "requires_grad=True"
+    yield Text(
+        (
+            f"warning: {stays} None: {answer.reason} {wish} makes {name} a leaf, whose gradient is v, and only hides "
+            "the error of backward.",
+        )
+    )
+    yield from fixed(
+        replace(answer, fix=f"{answer.fix}; and leave {wish} out", changes=_without(history, name, answer)), scene
+    )
+
+
+def _without(history: History, name: str, answer: Answer) -> list[Change]:
+    """Return the changes of an answer, and those after which nothing makes a leaf of a tensor any more."""
+    if not answer.changes:
+        return []
+    lines = {n for c in answer.changes for n in range(c.first, c.last + 1)}
+    more = [c for c in history.kept() if lines.isdisjoint(range(c.first, c.last + 1))]
+    lines |= {n for c in more for n in range(c.first, c.last + 1)}
+    wishes = [s for s in history.required(name) if s.lineno not in lines and len(history.text.block(s)) > 1]
+    return [*answer.changes, *more, *(history.text.instead_of(s) for s in wishes if history.text.is_alone(s))]
+
+
+def forward_constant_warning(call: Call, scene: CallScene) -> Iterator[Block]:
+    """Yield a warning of what a Function has computed in forward, and its backward reads: a constant; and the fix."""
+    steps = reachable(edge_of(y)[0] for y, _ in call.roots)
+    cuts = [x._detached for s in steps for x in s.operands or () if isinstance(x, Tensor) and x._detached is not None]
+    for cut in [c for c in cuts if any(how.kind is Kind.FORWARD for how in c.hows)][:1]:
+        if names := [scene.name(c.tensor) for c in call.contributions if cut.leads_to(c.tensor)]:
+            answer = constant(Failure.here(scene, scene.line), text_at(scene, cut.line))
+            leave = "leaves" if len(names) == 1 else "leave"
+            yield Text((f"warning: the gradient of {in_words(names)} {leave} out a part: {answer.reason}",))
+            yield from fixed(answer, scene)
+
+
+def _without_grad(call: Call, scene: CallScene) -> dict[str, Tensor]:
     """Return the tensors of the script, by name, that should get a `.grad` and that no call has reached."""
     reached = {id(c.tensor) for c in call.contributions}
     without = {n: x for n, x in scene.names.tensors.items() if x._grad is None and x.requires_grad}
     leaves = {n: x for n, x in without.items() if x._fn is None or (x._fn.retained and not x._fn.reached)}
     return {n: x for n, x in leaves.items() if id(x) not in reached} if call.inputs is None else {}
+
+
+def numbers_words(a: Numbers) -> str:
+    """Return numbers as words: themselves, or how many they are."""
+    return array_words(whole(a)[..., None])
 
 
 def array_words(a: Any) -> str:
@@ -204,8 +312,8 @@ def array_words(a: Any) -> str:
     return array_text(numbers, lambda v: f"{v:.6g}" if isinstance(v, float) else str(v))
 
 
-def not_finite(call: Call, scene: CallScene, where: str = "") -> Iterator[str]:
-    """Yield a warning of gradients that are not finite, with the operation and the line where that arose, and a fix.
+def not_finite(call: Call, scene: CallScene, where: str = "") -> Iterator[Block]:
+    """Yield a warning of gradients that are not finite, with the operations and the lines where that arose, and a fix.
 
     `where` says which call it is, where no page does.
     """
@@ -213,50 +321,22 @@ def not_finite(call: Call, scene: CallScene, where: str = "") -> Iterator[str]:
         bad = c.grad._a[~np.isfinite(c.grad._a)]
         if bad.size:
             what = "nan" if np.isnan(bad).any() else "inf" if (bad > 0).all() else "-inf"
-            yield f"warning: {where}the gradient of {scene.name(c.tensor)} is {what}: {_arose(call, scene)}"
-            if (step := _origin(call)) is not None:
-                yield f"fix: {_safer(call, step, scene)}"
+            answer = not_finite_answer(scene, call)
+            arose = _unknown_origin(call) if answer is None else answer.reason
+            yield Text((f"warning: {where}the gradient of {scene.name(c.tensor)} is {what}: {arose}",))
+            if answer is not None:
+                yield from fixed(answer, scene)
             return
 
 
-def _arose(call: Call, scene: CallScene) -> str:
+def _unknown_origin(call: Call) -> str:
     if not all(finite(v._a) for _, v in call.roots):
         return "v itself is not finite"
-    result = _origin(call)
-    if call.arose is None or result is None:
-        return "it arises where contributions are summed" if not call.changes else "a hook returned it"
-    what = "local derivative" if result is call.arose.step else "value"
-    hidden = ": 0·inf is nan" * (result is call.arose.step and _is_zero_times_inf(call.arose))
-    where = scene.code(result.line).rstrip(",")
-    return f"it arises in {_op(result)} ({where}), whose {what} is not finite there{hidden}"
+    return "it arises where contributions are summed" if not call.changes else "a hook returned it"
 
 
-def _origin(call: Call) -> Step | None:
-    """Return the step whose result or gradient is the first that is not finite."""
-    if call.arose is None or not all(finite(v._a) for _, v in call.roots):
-        return None
-    step = call.arose.step
-    return next((s for s in reachable([step]) if s.arose), step)
-
-
-def _op(step: Step) -> str:
-    function: Any = getattr(step, "whole", step)  # of one of several outputs
-    return function.cls.__name__ if step.is_custom else step.recipe.op
-
-
-def _safer(call: Call, step: Step, scene: CallScene) -> str:
-    """Return the numerically safer expression for a step, in one line."""
-    edge, x = step.edges[0] if step.edges else None, next(iter(step.operands or ()), None)
-    name = scene.recorded.steps.get(edge, "") if edge is not None else scene.names.of(x)
-    name, op = name or (scene.names.of(edge) if edge is not None else "") or "x", _op(step)
-    behind = [s for s in reachable(edge_of(y) for y, _ in call.roots) if _op(s) == "where"]
-    chosen = any(step in reachable([e]) for s in behind for e in s.edges if isinstance(e, Step))
-    return safer(op, name, chosen)
-
-
-def _is_zero_times_inf(pulled: Pulled) -> bool:
-    """Return whether a gradient of 0 met a derivative that is infinite."""
-    if pulled.step.is_custom:
-        return False
-    is_zero = bool((pulled.grad_output._a == 0).any())
-    return is_zero and any(np.isnan(g._a).any() for g in pulled.grad_inputs if g is not None)
+def fixed(answer: Answer, scene: Scene) -> Iterator[Block]:
+    """Yield a fix in words, and the lines of the script as they are to be."""
+    yield Text((f"fix: {answer.fix}{':' * bool(answer.changes)}",))
+    for change in answer.changes:
+        yield Code(tuple(change.shown()), scene.lines(change.places()))

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from gradcli.explain.sections import Grid, Math, Section, Text, Typed
+from gradcli.pages.sections import Grid, Math, Section, Text, Typed
 from gradcli.pytorch.backward import Call
 from gradcli.pytorch.record import Step
 from gradcli.script.scene import CallScene
@@ -54,5 +54,5 @@ def _row(call: Call, scene: CallScene, runs: Sequence[Sequence[Step]]) -> tuple[
 
 
 def _norm(call: Call, step: Step) -> str:
-    g = call.adjoints.get(step)
-    return "0" if g is None or isinstance(g, dict) else f"{np.linalg.norm(g._a.astype(float)):.3g}"
+    g = call.adjoints.get((step, 0))
+    return "0" if g is None else f"{np.linalg.norm(g._a.astype(float)):.3g}"

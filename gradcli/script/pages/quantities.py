@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
 
-from gradcli.explain.results import Array, Named
-from gradcli.explain.sections import Block, Grid, Math, Name, Text, Value
+from gradcli.pages.results import Array, Named
+from gradcli.pages.sections import Block, Grid, Math, Name, Text, Value
 from gradcli.pytorch.cuts import How, Kind
-from gradcli.pytorch.nn.module import Parameter
+from gradcli.record.record import Cut
 from gradcli.script.errors import updates
 from gradcli.script.errors.source import Text as Source
-from gradcli.script.scene import CallScene
-from gradcli.wrapping import in_words
+from gradcli.script.scene import CallScene, line_at
+from gradcli.text.wrapping import in_words
 
 WHOLE = 12  # elements of an array that is shown whole
 _ROLES = {"inputs": "input", "constants": "constant", "parameters": "parameter", "leaves": "leaf"}
+_ROLES |= {"dropout masks": "dropout mask"}
 _FEW = 6  # numbers that are listed in a sentence
 _FIRST = 3  # entries of a large array
 _MOST = 16  # quantities that are listed one by one
@@ -36,7 +36,8 @@ def quantities(scene: CallScene, at: Named) -> list[Block]:
         groups = {name: [name] for name in names} if len(at) <= _MOST else by_module(names)
         for k, (label, members) in enumerate(groups.items()):
             title = role if len(names) > 1 else _ROLES[role]
-            rows.append((title if not k else "", *_quantity(label, [at[name] for name in members])))
+            shown = label if len(members) == 1 else all_of(label, members)
+            rows.append((title if not k else "", *_quantity(shown, [at[name] for name in members])))
     cut = rows[:_MOST]
     more = [Text((f"… {len(rows) - len(cut):,} more rows",))] if len(rows) > len(cut) else []
     return [Grid(("", "name", "shape", "value"), tuple(cut)), *more]
@@ -45,7 +46,7 @@ def quantities(scene: CallScene, at: Named) -> list[Block]:
 def _quantity(label: str, arrays: Sequence[Array]) -> tuple[Math, Math, Math]:
     """Return the name, the shape and the value of an array; of several, how many they are."""
     if len(arrays) > 1:
-        return f"{label}.…", f"{len(arrays)} arrays", f"{sum(a.size for a in arrays):,} numbers"
+        return label, f"{len(arrays)} arrays", f"{sum(a.size for a in arrays):,} numbers"
     (a,) = arrays
     return Name(label), "×".join(map(str, a.shape)) or "scalar", _value(a)
 
@@ -55,8 +56,13 @@ def by_module(names: Sequence[str]) -> dict[str, list[str]]:
 
     >>> by_module([f"net.{k}.{name}" for k in (0, 1) for name in ("weight", "bias")])
     {'net.0': ['net.0.weight', 'net.0.bias'], 'net.1': ['net.1.weight', 'net.1.bias']}
+
+    Elements of one list are together where there are many.
+
+    >>> [*by_module(["w", *(f"x[{k}]" for k in range(20))])]
+    ['w', 'x']
     """
-    result: dict[str, list[str]] = {}
+    result = {name: [name] for name in names}
     for depth in range(max(name.count(".") for name in names), 0, -1) if names else ():
         result = {}
         for name in names:
@@ -64,7 +70,17 @@ def by_module(names: Sequence[str]) -> dict[str, list[str]]:
             result.setdefault(".".join(parts[: min(depth, max(1, len(parts) - 1))]), []).append(name)
         if len(result) <= _MOST:
             break
+    if len(result) > _MOST:
+        lists: dict[str, list[str]] = {}
+        for label, members in result.items():
+            lists.setdefault(label.partition("[")[0], []).extend(members)
+        return lists
     return result
+
+
+def all_of(label: str, members: Sequence[str]) -> str:
+    """Return the name of several arrays: net.0.… of a module, xs[…] of a list."""
+    return f"{label}[…]" if all(name.startswith(f"{label}[") for name in members) else f"{label}.…"
 
 
 def _value(a: Array) -> Math:
@@ -97,14 +113,16 @@ def constants(scene: CallScene) -> Iterator[str]:
 
 def constant(scene: CallScene, name: str) -> str:
     """Return why an input is a constant, with the line; "" for data, and for what gets a gradient."""
-    x: Any = scene.recorded.tensors.get(name)
-    if x is None or name in scene.recorded.wrt:
+    recorded = scene.recorded
+    x = recorded.quantities.get(name)
+    if x is None or name in recorded.wrt:
         return ""
-    if x._detached is not None:
-        return f"{_cut(x._detached.hows[0])} in {scene.where(x._detached.line)}"
-    if x._frozen is not None:
-        return f"frozen in {scene.where(x._frozen)}, requires_grad is False"
-    return "frozen, requires_grad is False" if isinstance(x, Parameter) and not x.requires_grad else ""
+    cut = next((e for e in recorded.record.events if isinstance(e, Cut) and e.result == x.id), None)
+    if cut is not None:
+        return f"{_cut(cut)} in {scene.where(line_at(cut.site))}"
+    if x.why_not != "frozen":
+        return ""
+    return f"frozen{f' in {scene.where(line_at(x.site))}' if x.site.line else ''}, requires_grad is False"
 
 
 def earlier_names(scene: CallScene) -> Iterator[str]:
@@ -122,23 +140,28 @@ def earlier_names(scene: CallScene) -> Iterator[str]:
         yield f"{said} {scene.code(line)} gave it to a new tensor{kept}"
 
 
-def _cut(how: How) -> str:
+def _cut(cut: Cut) -> str:
     """Return how a tensor was cut from the graph, in words.
 
-    >>> _cut(How(Kind.DETACHED, ".detach()")), _cut(How(Kind.UNRECORDED, "no_grad()"))
+    >>> _cut(Cut(kind="DETACHED", code=".detach()")), _cut(Cut(kind="UNRECORDED", code="no_grad()"))
     ('detached', 'computed under no_grad()')
     """
-    match how.kind:
-        case Kind.DETACHED:
-            return "detached" if how.code == ".detach()" else f"read through {how.code}"
-        case Kind.UNRECORDED:
-            return f"computed under {how.code}"
-        case Kind.COPIED:
-            return f"copied by {how.call}"
-    return f"{how}"
+    match cut.kind:
+        case "DETACHED":
+            return "detached" if cut.code == ".detach()" else f"read through {cut.code}"
+        case "UNRECORDED":
+            return f"drawn by {cut.code}" if cut.code == ".sample()" else f"computed under {cut.code}"
+        case "FORWARD":
+            return f"computed in {cut.code}, which records nothing,"
+        case "COPIED":
+            return f"copied by {cut.call}"
+    return f"{How(Kind[cut.kind], cut.code)}"
 
 
 def _role(scene: CallScene, name: str) -> str:
+    known = scene.recorded.quantities.get(name)
     if name in scene.recorded.wrt or name in scene.recorded.leaves:
-        return "parameters" if isinstance(scene.recorded.tensors.get(name), Parameter) else "leaves"
+        return "parameters" if known is not None and known.role == "parameter" else "leaves"
+    if known is not None and known.role == "mask":
+        return "dropout masks"
     return "constants" if constant(scene, name) else "inputs"

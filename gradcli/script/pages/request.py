@@ -8,22 +8,21 @@ import numpy as np
 
 from gradcli.engine.numeric_jacobian import NumericJacobian
 from gradcli.errors import Notes
-from gradcli.explain.backward.weights import flat
-from gradcli.explain.evaluation import evaluated
-from gradcli.explain.forward.jvp import jvp
-from gradcli.explain.forward.jvp_page import jvp_pages
-from gradcli.explain.hessian.hessian_page import hessian_pages, hvp_pages
-from gradcli.explain.hessian.second_order import hessian, hvp
-from gradcli.explain.jacobian.dense import jacobian
-from gradcli.explain.jacobian.product import heading, is_long, jacobian_sections, number_cells, zeros
-from gradcli.explain.results import Measured, Named, Shown, Wanted
-from gradcli.explain.sections import Math, Matrix, Name, Page, Partial, Section, Text
-from gradcli.explain.shared import formulas_of
-from gradcli.explain.system import system_section
 from gradcli.graph.graph import dimensions
 from gradcli.graph.hessian import gradient
 from gradcli.graph.names import all_elements
-from gradcli.script.loops import Loop, folded_system
+from gradcli.pages.backward.loss import flat
+from gradcli.pages.evaluation import evaluated
+from gradcli.pages.formulas import formula_count
+from gradcli.pages.forward.jvp import JacobianProduct, jvp_pages
+from gradcli.pages.hessian.page import hessian_pages, hvp_pages
+from gradcli.pages.hessian.question import Hessian, HessianProduct
+from gradcli.pages.jacobian.page import heading, is_long, jacobian_sections, number_cells, zeros
+from gradcli.pages.jacobian.question import Jacobian
+from gradcli.pages.recurrence import Folded
+from gradcli.pages.results import Measured, Named, Shown, Wanted
+from gradcli.pages.sections import Math, Matrix, Name, Page, Partial, Section, Text
+from gradcli.pages.system import system_section
 from gradcli.script.measured import differ
 
 _ENTRIES = 64  # of a matrix that is shown
@@ -35,20 +34,20 @@ def _jacobian(shown: Shown, at: Named, u: Named, measured: Measured) -> Sequence
     rows, columns = dimensions(shown.graph, shown.wrt)
     if rows * columns > _ENTRIES:
         return _large((*heading(shown), f": {rows:,} × {columns:,}{zeros(shown, rows, columns)}"))
-    if formulas_of(shown.graph) > _FORMULAS:
+    if formula_count(shown.graph) > _FORMULAS:
         matrix = measured.matrix
         cells = number_cells(NumericJacobian(shown.graph, shown.wrt)(at) if matrix is None else matrix)
         names, heads = all_elements(shown.graph.outputs), tuple(Partial("", c) for c in all_elements(shown.leaves))
         return [Section("jacobian", (Matrix("J", tuple(map(Name, names)), heads, cells),), heading(shown))]
-    result = jacobian(shown.graph, shown.wrt, [at], Notes(), _WANTED, measured=measured)
-    return jacobian_sections(result, result.points[0].jacobian, brief=is_long(result) or bool(result.formulas.defined))
+    result = Jacobian(shown.graph, shown.wrt, _WANTED, measured=measured).result([at], Notes())
+    return jacobian_sections(result, result.points[0].matrix, brief=is_long(result) or bool(result.formulas.defined))
 
 
 def _hessian(shown: Shown, at: Named, u: Named, measured: Measured) -> Sequence[Section]:
     _, columns = dimensions(shown.graph, shown.wrt)
     if columns**2 > _ENTRIES:
         return _large((f"H, the second derivatives: {columns:,} × {columns:,}",))
-    result = hessian(shown.graph, shown.wrt, [at], Notes(), _WANTED, measured=measured)
+    result = Hessian(shown.graph, shown.wrt, _WANTED, measured=measured).result([at], Notes())
     return hessian_pages(result, ("hessian", "curvature"))[0].sections
 
 
@@ -57,12 +56,12 @@ def _large(said: tuple[Math, ...]) -> list[Section]:
 
 
 def _jvp(shown: Shown, at: Named, u: Named, measured: Measured) -> Sequence[Section]:
-    result = jvp(shown.graph, shown.wrt, [at], [u], [], Notes(), _WANTED, measured)
+    result = JacobianProduct(shown.graph, shown.wrt, _WANTED, u, measured=measured).result([at], Notes())
     return jvp_pages(result, ("u", "jacobian", "jvp"))[0].sections
 
 
 def _hvp(shown: Shown, at: Named, u: Named, measured: Measured) -> Sequence[Section]:
-    result = hvp(shown.graph, shown.wrt, [at], [u], Notes(), _WANTED, measured)
+    result = HessianProduct(shown.graph, shown.wrt, _WANTED, u, measured=measured).result([at], Notes())
     return hvp_pages(result, ("hessian",))[0].sections
 
 
@@ -88,7 +87,7 @@ def rounded(name: str, shown: Shown, at: Named, u: Named, measured: Measured) ->
     return what if differ(formulas, record) else ""
 
 
-def request_page(name: str, shown: Shown, at: Named, u: Named, folded: Sequence[Loop], measured: Measured) -> Page:
+def request_page(name: str, shown: Shown, at: Named, u: Named, loops: Folded, measured: Measured, whole: bool) -> Page:
     """Return the page of what is asked for by name at a point, with tangents, and with the system's loops folded.
 
     Errors: `InputError` where a Hessian is not that of one number.
@@ -96,5 +95,6 @@ def request_page(name: str, shown: Shown, at: Named, u: Named, folded: Sequence[
     names = shown.graph.names
     (values,) = evaluated(shown.graph.inputs, [at], names.values(), known=measured.values)
     named = {name: values[n] for name, n in names.items()}
-    system = folded_system(shown.graph, folded, at, named) if folded else system_section(shown, at, named)
-    return Page((system, *_SECTIONS[name](shown, at, u, measured)), shown.style)
+    return Page(
+        (system_section(shown, at, named, (), loops, whole), *_SECTIONS[name](shown, at, u, measured)), shown.style
+    )

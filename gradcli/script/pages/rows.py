@@ -6,10 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from gradcli.explain.sections import Equations, Math, Page, Text, Value
+from gradcli.pages.results import PLAIN
+from gradcli.pages.sections import Code, Equations, Math, Page, Text, Value
+from gradcli.pages.system import recurrence_lines
 from gradcli.pytorch.backward import Call
 from gradcli.report.data.json import plain
 from gradcli.report.text_math import TextWriter
+from gradcli.script.loops import folded_loops
 from gradcli.script.naming import fresh
 from gradcli.script.scene import CallScene
 
@@ -28,7 +31,28 @@ def explanation(page: Page) -> dict[str, Any]:
                     formulas.setdefault(writer.write(left), sides)
             if isinstance(block, Text) and section.name in ("notes", "why"):
                 notes.append("".join(map(writer.write, block.parts)))
+            if isinstance(block, Code) and notes:  # the lines of a fix
+                notes[-1] += "\n" + "\n".join([f"{block.caption}: {block.lines[0]}", *block.lines[1:]])
     return {"formulas": formulas, "notes": notes}
+
+
+def loop_objects(scene: CallScene) -> dict[str, Any]:
+    """Return the loops of a call as recurrences: one as an object, several as a list of them."""
+    writer = TextWriter(PLAIN, None)
+    result = []
+    for loop in folded_loops(scene.recorded, scene.names).loops:
+        lines = [[writer.write(s) for s in line.sides] for line in recurrence_lines(loop)]
+        start = len(lines) - len(loop.statements)
+        result.append(
+            {
+                "index": loop.index,
+                "from": loop.first,
+                "to": loop.last,
+                "initial": [" = ".join(sides) for sides in lines[:start]],
+                "statements": [" = ".join(sides) for sides in lines[start:]],
+            }
+        )
+    return {"loop": result[0] if len(result) == 1 else result} if result else {}
 
 
 def _is_number(side: Math) -> bool:
@@ -37,6 +61,7 @@ def _is_number(side: Math) -> bool:
 
 def row(call: Call, scene: CallScene) -> dict[str, Any]:
     """Return a call as a JSON object."""
+    names = scene.recorded.names
     roots = scene.recorded.roots or [scene.name(y) for y, _ in call.roots]
     v = {name: v._a[..., 0] for name, (_, v) in zip(roots, call.roots, strict=True)}
     leaves: dict[str, Any] = {}
@@ -52,7 +77,7 @@ def row(call: Call, scene: CallScene) -> dict[str, Any]:
         "outputs": {name: y._a[..., 0] for name, (y, _) in zip(roots, call.roots, strict=True)},
         "v": v | scene.recorded.v,
         "leaves": leaves,
-        "retained": {n: g._a[..., 0] for n, g in scene.recorded.kept_gradients().items()},
+        "retained": {names[q]: a for q, a in scene.recorded.kept_gradients.items() if q in names},
         "freed": call.freed,
     }
     return plain(result)  # type: ignore[no-any-return]

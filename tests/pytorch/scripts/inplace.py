@@ -401,3 +401,112 @@ for what in (
 w = torch.ones(4, requires_grad=True)
 h = w * 1
 tell(lambda x: x[1:].add_(x[:-1]), h)
+# --- data that is assigned before a backward
+import torch
+
+
+def L(*values):
+    return torch.tensor([float(v) for v in values], requires_grad=True)
+
+
+# A backward reads the numbers that an operand has then; what it keeps of a result are those of the forward.
+x = L(1, 2, 3)
+y = x * x
+x.data = torch.tensor([10.0, 20.0, 30.0])
+y.sum().backward()
+print("a leaf", x.grad.tolist(), x._version)
+x = L(1, 2, 3)
+y = x * x
+x.data = torch.tensor([10.0, 20.0, 30.0])
+x.data = torch.tensor([5.0, 6.0, 7.0])
+y.sum().backward()
+print("twice", x.grad.tolist(), x._version)
+p = L(1, 2)
+y, b = p**3, p.data
+p.data = torch.tensor([4.0, 5.0])
+p.data.mul_(2)
+z = p**2
+p.data = b
+(y.sum() + z.sum()).backward()
+print("a backup", p.grad.tolist(), b.tolist(), p._version, b._version)
+p, ema = L(1, 2), torch.tensor([3.0, 4.0])
+b, p.data = p.data, ema
+(p**2).sum().backward()
+p.data = b
+print("an average", p.grad.tolist(), ema.tolist(), p.tolist())
+x = L(1, 2, 3, 4)
+v = x[:2]
+y = v * v
+x.data = torch.tensor([10.0, 20.0, 30.0, 40.0])
+y.sum().backward()
+print("a view", x.grad.tolist(), v.tolist(), x.tolist())
+x = L(1, 2, 3, 4)
+h = x * 1
+v = h[:2]
+y = v * v
+v.data = torch.tensor([7.0, 8.0])
+y.sum().backward()
+print("of a view", x.grad.tolist(), v.tolist(), h.tolist())
+x = L(1, 2, 3)
+h = x * 2
+y = h * h
+h.data = torch.tensor([10.0, 20.0, 30.0])
+y.sum().backward()
+print("an intermediate", x.grad.tolist(), h._version)
+x = L(1, 0, 4)
+y = x.sqrt()
+z = y * y
+y.data = torch.tensor([10.0, 20.0, 30.0])
+z.sum().backward()
+print("a result", x.grad.tolist(), y.tolist())
+x = L(1, 2)
+c = torch.tensor([3.0, 4.0])
+y = x * c
+c.data = torch.tensor([5.0, 6.0])
+y.sum().backward()
+print("a constant", x.grad.tolist(), c._version)
+x = L(1, 2)
+y = x**3
+(g,) = torch.autograd.grad(y.sum(), x, create_graph=True)
+x.data = torch.tensor([5.0, 6.0])
+g.sum().backward()
+print("before a second backward", g.tolist(), x.grad.tolist())
+x = L(1, 2)
+y = x**2
+x.data = torch.tensor([5.0, 6.0])
+print("saved", y.grad_fn._saved_self.tolist(), y.grad_fn._saved_self is x)
+x, o = L(1, 2), torch.zeros(2)
+with torch.no_grad():
+    x.add_(1)
+o.add_(1).add_(1)
+x.data = o
+o.add_(5)
+with torch.no_grad():
+    x.mul_(2)
+print("versions", x._version, o._version, x.tolist(), o.tolist())
+p = torch.nn.Parameter(torch.ones(2))
+y = (p * p).sum()
+p.data = p.data - 0.5 * p.data
+y.backward()
+print("a parameter", p.grad.tolist())
+W, x = torch.ones(2, 2, requires_grad=True), L(1, 3)
+y = W @ x
+W.data = torch.tensor([[1.0, 2.0], [3.0, 4.0]])
+y.sum().backward()
+print("a matrix", x.grad.tolist(), W.grad.tolist())
+# --- data of another size before a backward
+import torch
+
+x = torch.tensor([1.0, 2.0, 3.0], requires_grad=True)
+y = x * x
+x.data = torch.ones(2)
+y.sum().backward()
+# --- data assigned, and a change in place before a backward
+import torch
+
+x = torch.tensor([1.0, 2.0, 3.0], requires_grad=True)
+h = x * 1
+y = h * h
+h.data = torch.ones(3)
+h.add_(1)
+y.sum().backward()

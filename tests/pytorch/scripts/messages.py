@@ -571,3 +571,30 @@ told(lambda: torch.einsum("ij,jk->ijj", torch.ones(2, 3), torch.ones(3, 4)))
 told(lambda: torch.einsum("i1,jk", torch.ones(2, 3), torch.ones(3, 4)))
 told(lambda: torch.einsum("ii->i", torch.ones(2, 3)))
 told(lambda: torch.einsum("ij,ij->ij", torch.ones(1, 3), torch.ones(2, 3)))
+# --- sizes of layers that are no integers
+wrong = torch.ones(1, 2)
+for make in (
+    lambda: nn.Linear(2, wrong), lambda: nn.Linear(wrong, 2), lambda: nn.Linear(2, 2.5), lambda: nn.Linear("2", 2),
+    lambda: nn.Linear(2, None), lambda: nn.Linear(2, (3,)), lambda: nn.Linear(2, torch.tensor(3)).weight.shape,
+    lambda: nn.Linear(2, -1), lambda: nn.Embedding(3, 2.5), lambda: nn.Embedding(wrong, 2), lambda: nn.Embedding(-1, 2),
+    lambda: nn.Conv2d(1, 2, "3"), lambda: nn.GRUCell(2, 2.5),
+):  # fmt: skip
+    try:
+        print(make())
+    except (RuntimeError, TypeError) as error:
+        print(error)
+# --- reductions by NumPy's functions
+import numpy as np
+
+x, y = torch.ones(2, 3), torch.ones(2, requires_grad=True)
+for call in (
+    lambda: np.sum(x), lambda: np.sum(y * 2), lambda: np.sum(x, axis=0), lambda: np.mean(x), lambda: np.mean(x, axis=1),
+    lambda: np.std(x), lambda: np.std(x, axis=1), lambda: np.var(y), lambda: np.prod(x), lambda: np.max(x),
+    lambda: np.max(x, axis=1), lambda: np.any(x > 0), lambda: np.argmax(x), lambda: np.cumsum(x, 0), lambda: np.exp(x),
+    lambda: np.exp(y), lambda: x.sum(axis=None), lambda: x.sum(dim=None, out=None), lambda: x.std(axis=0, ddof=1),
+    lambda: x.mean(axis=0, keepdims=True), lambda: x.max(axis=None, out=None),
+):  # fmt: skip
+    try:
+        print(call())
+    except (RuntimeError, TypeError) as error:
+        print(type(error).__name__, str(error).split("\n")[0])

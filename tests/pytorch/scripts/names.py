@@ -285,3 +285,11 @@ x = torch.rand(3, 3, requires_grad=True)
 for name in "acosh_ asinh_ atanh_ t_ unsqueeze_ squeeze_ transpose_ round_ polygamma_".split():
     more = {"unsqueeze_": (0,), "transpose_": (0, 1), "polygamma_": (1,)}.get(name, ())
     print(name, type(getattr((x + 2).clone(), name)(*more).grad_fn).__name__)
+# --- names by a star
+from torch import *
+from torch.nn import *
+from torch.nn.functional import *
+from torch.optim.lr_scheduler import *
+x = tensor([[1.0, 2.0]], requires_grad=True)
+print(relu(sin(x)), scaled_dot_product_attention(x, x, x), conv1d(ones(1, 1, 3), ones(1, 1, 2)), one_hot(tensor(1)))
+print(Linear(2, 1), Parameter(ones(1)), CrossEntropyLoss(), mse_loss(x, ones(1, 2)), no_grad, CyclicLR, StepLR, float, save)

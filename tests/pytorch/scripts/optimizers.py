@@ -144,3 +144,25 @@ for mode in ("triangular", "triangular2", "exp_range"):
 run(lambda o: CyclicLR(o, 0.01, 0.1, 2, scale_fn=lambda x: 1 / x, base_momentum=.5), 9, new(torch.optim.Adam))
 run(lambda o: CyclicLR(o, 0.01, 0.1, 2, cycle_momentum=False), 5, new(torch.optim.Adagrad))
 t(lambda: CyclicLR(new(), .1, .2, mode="a")); t(lambda: CyclicLR(new(torch.optim.Adagrad), .1, .2)); o = new(); t(lambda: SequentialLR(o, [StepLR(o, 1)], [1]))
+# --- schedules from epoch to epoch, and at epochs that a script gives
+import warnings
+warnings.simplefilter("ignore")
+L = torch.optim.lr_scheduler
+p = torch.nn.Parameter(torch.zeros(1))
+def o(lr=0.1, **k): return torch.optim.SGD([{"params": [p]}], lr=lr, **k)
+makes = {"step": lambda o: L.StepLR(o, 3), "multi": lambda o: L.MultiStepLR(o, [2, 2, 5], 0.5), "exp": lambda o: L.ExponentialLR(o, 0.7),
+ "lambda": lambda o: L.LambdaLR(o, lambda e: 1/(e+1)), "mult": lambda o: L.MultiplicativeLR(o, lambda e: 0.5+e/10), "linear": lambda o: L.LinearLR(o, 0.3, 0.9, 4),
+ "const": lambda o: L.ConstantLR(o, 0.3, 4), "poly": lambda o: L.PolynomialLR(o, 4, 2.0), "cos": lambda o: L.CosineAnnealingLR(o, 3, 0.01), "warm": lambda o: L.CosineAnnealingWarmRestarts(o, 2, 2, 0.01),
+ "one": lambda o: L.OneCycleLR(o, 0.2, 12), "cyc": lambda o: L.CyclicLR(o, 0.01, 0.1, 2, cycle_momentum=True)}
+for name, make in makes.items():
+    for lr in (0.1, 1):
+        opt = o(lr, momentum=.9)
+        s = make(opt)
+        out = [s.get_last_lr()[0]]
+        for k in range(10):
+            opt.step(); s.step(); out.append(s.get_last_lr()[0])
+        print(name, out, opt.param_groups[0]["momentum"], sorted(k for k in s.state_dict()))
+    if name not in ("warm", "one", "cyc"):
+        opt = o(); s = make(opt); opt.step()
+        for e in (3, 0, 7, 2): s.step(e); print(s.get_last_lr(), end=" ")
+        s.step(); print(s.get_last_lr(), s.last_epoch)

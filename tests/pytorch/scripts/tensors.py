@@ -20,8 +20,44 @@ print(x > 2, x >= 2, x == 2, x != 2, x < torch.tensor([2., 2., 4.]), (x > 1) & (
 print(bool(x[0] == 1), x[0].item(), float(x[1]), int(x[2]), x.tolist(), 2 in x, len(x), x[0] < x[1])
 # --- functions
 x = torch.tensor([0.1, 0.5, 0.9])
-for f in "sin cos tan asin acos atan sinh cosh tanh exp log log2 log10 log1p expm1 sqrt sigmoid erf erfc lgamma digamma floor ceil round trunc frac sign abs relu neg asinh atanh reciprocal square rsqrt".split():
+for f in "sin cos tan asin acos atan sinh cosh tanh exp log log2 log10 log1p expm1 sqrt sigmoid erf erfc lgamma digamma i0 floor ceil round trunc frac sign abs relu neg asinh atanh reciprocal square rsqrt".split():
     print(f, getattr(torch, f)(x), getattr(x, f)())
+# --- zeta and running extremes
+x = torch.tensor([2.0, 3.0])
+q = torch.tensor([1.5, 2.0], requires_grad=True)
+z = torch.special.zeta(x, q)
+z.sum().backward()
+print(z, q.grad, torch.special.zeta(3, q), torch.special.zeta(x, 2.0), torch.special.zeta(torch.tensor([2]), torch.tensor([1])))
+print(torch.special.zeta(torch.tensor([1.0, 0.5, 2.0, 2.0, 2.0]), torch.tensor([2.0, 2.0, 0.0, -1.0, -1.5])))
+g, = torch.autograd.grad(torch.special.zeta(x, q).sum(), q, create_graph=True)
+g.sum().backward()
+print(g, q.grad, torch.special.zeta(x, x, out=torch.zeros(2)))
+for wrong in (lambda: torch.special.zeta(x.clone().requires_grad_(), q).sum().backward(), lambda: torch.special.zeta("a", 2.0), lambda: torch.special.zeta(2, 3)):
+    try: wrong()
+    except (NotImplementedError, TypeError) as e: print(type(e).__name__, e)
+m = torch.tensor([[1.0, 3.0, 2.0], [3.0, 3.0, 5.0]], requires_grad=True)
+print(m.cummax(0), m.cummin(1), torch.vmap(lambda r: r.cummax(0).values)(m))
+(m.cummax(0).values.sum() + m.cummin(1)[0].pow(2).sum()).backward()
+h, = torch.autograd.grad((m.cummax(1).values ** 3).sum(), m, create_graph=True)
+h.sum().backward()
+print(m.grad, h, m.cummax(1).values.grad_fn.next_functions[0][1])
+n = torch.tensor([1.0, float("nan"), 2.0, float("nan")], requires_grad=True)
+r = n.cummax(0)
+r.values.sum().backward()
+print(r, n.grad, torch.cummax(torch.tensor([1, 3, 2]), 0), torch.cummin(torch.tensor([True, False]), 0))
+print(torch.cummax(torch.tensor(2.0, requires_grad=True), 0), torch.cummax(torch.zeros(0, 3, requires_grad=True), 0).values)
+# --- functions of torch.special
+x = torch.tensor([-0.5, 0., 2.], requires_grad=True)
+y = torch.special.i1(x)
+y.sum().backward()
+print(y, x.grad, torch.special.i1(torch.tensor([1, 2])), torch.special.i1(x.detach(), out=torch.zeros(3)))
+print(torch.special.i0(x), torch.special.expit(x), torch.special.gammaln(x[2]), torch.special.psi(x[2]))
+for name in "i1", "i0", "expit", "psi", "log1p":
+    try: getattr(torch.special, name)("a")
+    except TypeError as error: print(error)
+y = torch.special.i1(x)
+y.detach().mul_(2)
+y.sum().backward()
 # --- functions of integers
 x = torch.tensor([1, 2, 3])
 print(x.sin(), x.exp(), x.sqrt(), x.sum(), x.prod(), x.abs(), x.float().mean(), x.max(), x.cumsum(0), x.softmax(0, dtype=torch.float32) if False else x.float().softmax(0), x.sigmoid(), x.relu())
@@ -505,3 +541,15 @@ for how in ("sum", "mean", "amax", "amin"):
     for inc in (True, False):
         r = w.scatter_reduce(0, i, s, reduce=how, include_self=inc); print(how, inc, r, *torch.autograd.grad((r * torch.arange(1., 4.)).sum(), (w, s), allow_unused=True))
 q = torch.ones(3, 3); q.fill_diagonal_(0); print(q)
+
+# --- conversions by position, by name and like another tensor
+x, y = torch.ones(2), torch.ones(1, dtype=torch.float64)
+for args in ((), (None,), (torch.float32, False, True), (y, False, True), (x, False, True), ("cpu", None, False, True), (None, torch.float64), (1.5,), (True,), (torch.float32, True)):
+    print(x.to(*args).dtype, x.to(*args) is x)
+for keywords in ({"tensor": y}, {"tensor": x, "copy": True}, {"copy": True}, {"device": "cpu", "dtype": torch.float64}, {"dtype": int, "non_blocking": True}):
+    print(x.to(**keywords).dtype, x.to(**keywords) is x)
+for call in (lambda: x.to(other=y), lambda: x.to(torch.float64, torch.float32), lambda: x.to(y, torch.float32), lambda: x.to([1]), lambda: x.to(torch.float64, "cpu"), lambda: nn.Linear(1, 1).to(torch.float64, False, False, True)):
+    try:
+        call()
+    except TypeError as error:
+        print(error)

@@ -270,3 +270,84 @@ for x in (x[0], rows, torch.randn(2, 4, 3)):
 e, m = torch.randn(2, 1, requires_grad=True), torch.randn(2, 3, requires_grad=True)
 for y in (e + m, m / e, e.expand(2, 4), torch.where(m > 0, m, e), torch.maximum(m, e)):
     print(torch.autograd.grad(y.pow(2).sum(), e, create_graph=True)[0].grad_fn.name())
+# --- elements of a vmap are not written into a tensor that is none
+def copied(y):
+    z = torch.zeros(5)
+    z.copy_(y)
+    return z
+
+
+def assigned(y):
+    z = torch.zeros(5)
+    z[:2] = y[:2]
+    return z
+
+
+def by_mask(y):
+    z = torch.zeros(5)
+    z[y > 0] = 1.0
+    return z
+
+
+ways = {"copied": copied, "assigned": assigned, "by_mask": by_mask}
+for name in ("add_", "sub_", "mul_", "fill_"):
+    ways[name] = lambda y, name=name: getattr(torch.zeros(5), name)(y[0] if name == "fill_" else y)
+ways["a view"] = lambda y: torch.zeros(5).view(5).add_(y)
+ways["zeros_like"] = lambda y: torch.zeros_like(y).copy_(y)
+ways["new_zeros"] = lambda y: y.new_zeros(5).add_(y)
+ways["no element"] = lambda y: torch.zeros(5).copy_(torch.ones(5)) + y
+ways["a clone"] = lambda y: y.clone().mul_(torch.ones(5))
+for name, f in ways.items():
+    try:
+        print(name, torch.vmap(f)(torch.ones(3, 5)).shape)
+    except RuntimeError as error:
+        print(name, error)
+# --- derivatives that are strict
+from torch.autograd.functional import hessian, hvp, jacobian, jvp, vhp, vjp
+
+x = torch.ones(2)
+ways = {
+    "cut": lambda: jacobian(lambda x: x.detach() * 2, x, strict=True),
+    "constant": lambda: jacobian(lambda x: torch.ones(2), x, strict=True),
+    "right": lambda: jacobian(lambda x: x * 2, x, strict=True),
+    "unused": lambda: jacobian(lambda x, y: x * 2, (x, x), strict=True),
+    "second output": lambda: jacobian(lambda x: (x * 2, torch.ones(1)), x, strict=True),
+    "linear": lambda: jacobian(lambda x: x * 2, x, strict=True, create_graph=True),
+    "square": lambda: jacobian(lambda x: x**2, x, strict=True, create_graph=True),
+    "vectorized": lambda: jacobian(lambda x: x * 2, x, strict=True, vectorize=True),
+    "hessian": lambda: hessian(lambda x: (x**2).sum(), x, strict=True),
+    "hessian of a linear": lambda: hessian(lambda x: (x * 2).sum(), x, strict=True),
+    "hessian, unused": lambda: hessian(lambda x, y: (x**2).sum(), (x, x), strict=True),
+    "hessian, partly linear": lambda: hessian(lambda x, y: (x**2).sum() + y.sum(), (x, x), strict=True),
+    "hessian, cut": lambda: hessian(lambda x: x.detach().sum(), x, strict=True),
+    "hessian, bilinear": lambda: hessian(lambda x, y: (x * y).sum(), (x, x), strict=True),
+    "vjp": lambda: vjp(lambda x: x.detach() * 2, x, x, strict=True),
+    "vjp, unused": lambda: vjp(lambda x, y: x * 2, (x, x), x, strict=True),
+    "vjp, constant": lambda: vjp(lambda x: x.detach() * 2, x, x),
+    "jvp": lambda: jvp(lambda x: x.detach() * 2, x, x, strict=True),
+    "jvp, unused": lambda: jvp(lambda x, y: x * 2, (x, x), (x, x), strict=True),
+    "jvp, right": lambda: jvp(lambda x: x * 2, x, x, strict=True),
+    "vhp": lambda: vhp(lambda x: (x * 2).sum(), x, x, strict=True),
+    "hvp": lambda: hvp(lambda x: (x.detach() * 2).sum(), x, x, strict=True),
+}
+for name, f in ways.items():
+    try:
+        print(name, f())
+    except RuntimeError as error:
+        print(name, error)
+# --- the old name of torch.func
+import warnings
+
+warnings.simplefilter("ignore")
+import functorch
+from functorch import grad, vmap
+
+f = lambda x: (x**3).sum()
+print(vmap(grad(f))(torch.eye(2)), functorch.jvp(f, (torch.ones(2),), (torch.ones(2),)), functorch.hessian(f)(torch.ones(2)))
+print(functorch.jacrev(torch.sin)(torch.zeros(2)), functorch.vjp(f, torch.ones(2))[1](torch.tensor(1.0)))
+# --- a function that is linearized
+import warnings
+
+warnings.simplefilter("ignore")
+y, along = torch.func.linearize(lambda x, y: (x * y, x.sin()), torch.ones(2), torch.tensor([2.0, 3.0]))
+print(y, along(torch.ones(2), torch.zeros(2)), along(torch.zeros(2), torch.ones(2)))

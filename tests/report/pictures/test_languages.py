@@ -13,7 +13,7 @@ import pytest
 from systems import SYSTEMS
 
 from gradcli.errors import InputError
-from gradcli.report.pictures.converted import converter
+from gradcli.report.pictures.render import converter
 
 SVG = "{http://www.w3.org/2000/svg}"
 LATEX = r"""\documentclass{article}

@@ -9,9 +9,7 @@ import numpy as np
 import pytest
 from conftest import long
 
-from gradcli.report.pictures.layers import Size, layered
-from gradcli.report.pictures.placing import placed
-from gradcli.report.pictures.ranks import ranks
+from gradcli.report.pictures.layers import Size, layered, placed, ranks
 
 EDGE = 0.01
 

@@ -9,7 +9,7 @@ import pytest
 from conftest import long
 from systems import SYSTEMS
 
-from gradcli.wrapping import cells
+from gradcli.text.wrapping import cells
 
 NS = "{http://www.w3.org/2000/svg}"
 LETTER = {"gg-text": 7.85, "gg-adjoint": 7.85, "gg-local": 6.65}  # of DejaVu Sans Mono, which is among the wider

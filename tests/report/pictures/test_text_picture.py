@@ -7,8 +7,8 @@ from unicodedata import normalize
 
 import pytest
 
-from gradcli.report.pictures.lanes import Lanes
-from gradcli.wrapping import cells
+from gradcli.report.pictures.text import Lanes
+from gradcli.text.wrapping import cells
 
 SIGNS = "○●◆"
 

@@ -26,6 +26,7 @@ def clip_grad_norm_(
     raise_if(error_if_nonfinite and not np.isfinite(total), "norm that is not finite", norm_type)
     scale = np.minimum(kind.type(max_norm) / (total + kind.type(1e-6)), kind.type(1.0))
     for p in chosen:
+        p._grad._memory.keep()
         p._grad._a[...] *= scale
         p._grad._memory.version += 1
     return of_array(total)
@@ -52,5 +53,6 @@ def vector_to_parameters(vec: Any, parameters: Any) -> None:
 
 def clip_grad_value_(parameters: Any, clip_value: float, foreach: Any = None) -> None:
     for p in _with_gradients(parameters):
+        p._grad._memory.keep()
         np.clip(p._grad._a, -clip_value, clip_value, out=p._grad._a)
         p._grad._memory.version += 1

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
-from gradcli.pytorch.calls import called
+from gradcli.pytorch.calls import set_grad_fn_name
 from gradcli.pytorch.messages import raise_if
 from gradcli.pytorch.operations.creation import as_tensor
 from gradcli.pytorch.operations.joining import cat
@@ -51,7 +51,7 @@ def pack_padded_sequence(input: Any, lengths: Any, batch_first: bool = False, en
     raise_if(sizes != sorted(sizes, reverse=True), "lengths out of order")
     raise_if(sizes[-1] <= 0, "empty sequence")
     counts = [sum(n > t for n in sizes) for t in range(sizes[0])]
-    data = called(cat([rows[:n, t] for t, n in enumerate(counts)]), "PackPaddedSequenceBackward0")
+    data = set_grad_fn_name(cat([rows[:n, t] for t, n in enumerate(counts)]), "PackPaddedSequenceBackward0")
     return PackedSequence(data, as_tensor(counts), order, None if order is None else order.argsort())
 
 

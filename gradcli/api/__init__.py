@@ -1,0 +1,1 @@
+"""The Python API: systems, derivatives of functions on NumPy arrays, and what a notebook shows."""

@@ -1,0 +1,213 @@
+"""gradcli check: whether derivatives are correct, and the mistake in wrong ones."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import click
+from click.core import ParameterSource
+
+from gradcli.cli.options import (
+    Files,
+    Pages,
+    PointText,
+    SystemCommand,
+    SystemOptions,
+    at_option,
+    file_option,
+    format_of,
+    gathered,
+    page_options,
+    points_option,
+    reading_options,
+    shapes_option,
+    style_option,
+)
+from gradcli.process.status import DONE, MISTAKE, NO
+from gradcli.report.render import FORMATS, PAGE_ENDINGS, PAGES, Look
+
+if TYPE_CHECKING:
+    from gradcli.errors import InputError
+    from gradcli.pages.check.verdicts import CheckResult
+
+    Results = dict[str, CheckResult | InputError]
+
+SECTIONS = {"claims": "the verdicts", "steps": "the right derivation, step by step"}
+_ENDINGS = {**PAGE_ENDINGS, ".json": "json", ".jsonl": "json"}
+EXAMPLES = """\b
+Examples:
+  gradcli check "f=x**2*y" "df/dx=2*x*y" "df/dy=x**2"
+  gradcli check "y=x@M" "x.grad=v@M.T" "M.grad=outer(x,v)" --shape x=2,M=2x3
+  gradcli check "f=sin(3*x)" "d2f/dx2=-9*sin(3*x)" --at x=0.5
+  gradcli check "r=x**2" "dr[i]/dx[i]=2*x[i] for i in 0..2" --shape x=3
+  gradcli check "p=softmax(z)" "L=-log(p[0])" "dL/dz=p-[1,0,0]" --shape z=3 -f json
+  gradcli check "h=tanh(w*x)" "dh/dw=x*(1-h**2)" --steps
+  gradcli check "f=a*b**2" "df/db=2*a*b" --points samples/points.csv
+  gradcli check samples/logistic_regression.grad samples/gaussian.grad
+"""
+
+
+class Tolerance(click.FloatRange):
+    """A number within bounds, and not nan, which is below and above none."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        """Return the number."""
+        result = float(super().convert(value, param, ctx))
+        if math.isnan(result):
+            self.fail(f"{value} is not a number", param, ctx)
+        return result
+
+
+_POINTS = points_option("Check at the points of a .csv, .tsv, .jsonl, .npz or .parquet file; - is standard input.")
+
+
+@click.command(cls=SystemCommand, epilog=EXAMPLES)
+@click.argument("statement", nargs=-1)
+@file_option
+@at_option("A point to check at; repeat it for more.")
+@gathered("many", Files, (_POINTS, *reading_options))
+@shapes_option("Shapes of the inputs: x=3,M=2x2.")
+@click.option(
+    "--tolerance", type=Tolerance(0, 1, min_open=True), metavar="E", default=1e-6, show_default=True,
+    help="The relative error allowed. Increase it for claims with rounded constants.",
+)  # fmt: skip
+@click.option(
+    "--trials",
+    type=click.IntRange(1, 10_000),
+    metavar="N",
+    default=20,
+    show_default=True,
+    help="The number of random points to try.",
+)
+@click.option(
+    "--seed", type=click.IntRange(0), metavar="N", default=0, show_default=True, help="The seed of the random points."
+)
+@click.option(
+    "--gradient",
+    metavar="FILE.py:NAME",
+    help="A Python function that returns the derivatives with respect to the inputs, in their order, as the claim.",
+)
+@click.option(
+    "--require-proof",
+    is_flag=True,
+    help="Require a proof: a claim that is right at points, but not proved, is undecided (status 1).",
+)
+@click.option(
+    "--steps",
+    is_flag=True,
+    help="Show the right derivation step by step, and the step at which a wrong claim leaves it.",
+)
+@click.option(
+    "--junit", metavar="FILE", type=click.Path(dir_okay=False), help="Also write the verdicts to FILE, as JUnit XML."
+)
+@click.option(
+    "--output", metavar="FILE", type=click.Path(), help="Write the page to a .html, .md, .tex or .txt file, or JSON."
+)
+@style_option([style for style in FORMATS if style != "csv"], "The output format.  [default: table]")
+@page_options(SECTIONS)
+def check(
+    statement: tuple[str, ...],
+    files: tuple[str, ...],
+    at: tuple[PointText, ...],
+    shapes: tuple[str, ...],
+    tolerance: float,
+    trials: int,
+    seed: int,
+    gradient: str | None,
+    require_proof: bool,
+    steps: bool,
+    junit: str | None,
+    style: str | None,
+    pages: Pages,
+    many: Files,
+) -> int:
+    """Check claims about the derivatives of a system.
+
+    STATEMENTs define the system and claims about it: dy/dx = EXPR, d2y/dx2 = EXPR, d2y/dx/dz = EXPR, or the pullback
+    x.grad = EXPR, in which v is the cotangent (y.v with several outputs); also of elements: dy[0]/dM[0,:] = EXPR,
+    dy[i]/dx[i] = EXPR for i in 0..9.  The claim may also be a Python function: FILE.py:NAME --gradient FILE.py:NAME.
+    A STATEMENT may be the name of a file.  Several files are checked separately, each together with the other
+    statements.
+
+    gradcli proves a claim, or tests it at points, and compares it with finite differences.  For a wrong claim it names
+    the mistake.  The exit status is 0 if all claims are right, and 1 if one is wrong or undecided.
+    """
+    from gradcli.cli.commands.check_claims import checked, is_file
+    from gradcli.cli.inputs.system import has_claims, is_function, read_sources
+    from gradcli.pages.check.verdicts import Settings
+
+    many, output = many._replace(output=None), many.output
+    style = format_of(style, output, _ENDINGS) or PAGES[0]
+    look = pages.look(style)
+    functions = tuple(text for text in statement if is_function(text))
+    several = tuple(text for text in statement if text not in functions and is_file(text))
+    if several:  # `-F a.grad b.grad`: a file with claims of its own is one of them
+        several = (*filter(has_claims, files), *several)
+        files = tuple(name for name in files if name not in several)
+    texts = tuple(text for text in statement if text not in functions + several)
+    _check_trials(at, many)
+    wanted = steps or "steps" in pages.only
+    settings = Settings((), trials, seed, tolerance, require_proof=require_proof, steps=wanted)
+
+    def verdicts(*names: str) -> CheckResult:
+        options = SystemOptions(texts, (*files, *names, *functions), at, shapes, None, None, style)
+        sources = read_sources(options, points=many.points)
+        return checked(sources, options, settings, many if many.wanted else None, gradient)
+
+    results: Results = _of_each(several, verdicts) if several else {"gradcli check": verdicts()}
+    if junit is not None:
+        from gradcli.cli.output import save
+        from gradcli.report.junit import junit as junit_xml
+
+        save(junit, junit_xml(results), f"JUnit XML, {len(results)} suite{'s' * (len(results) != 1)}")
+    return _show(results, look, pages.only, output)
+
+
+def _check_trials(at: Sequence[str], many: Files) -> None:
+    """Check that --trials, which counts random points, is not typed beside points."""
+    source = "--points" if many.wanted else "--at" if at else ""
+    if source and click.get_current_context().get_parameter_source("trials") is ParameterSource.COMMANDLINE:
+        from gradcli.errors import InputError
+
+        raise InputError(
+            f"--trials is the number of random points, and {source} gives the points",
+            hint=f"leave out --trials, or leave out {source} to check at random points",
+            options=("--trials", source),
+        )
+
+
+def _of_each(files: Sequence[str], verdicts: Callable[[str], CheckResult]) -> Results:
+    """Return the verdicts on each of several files, or its error; that of a single file is raised."""
+    from gradcli.errors import InputError
+
+    if len(files) == 1:
+        return {files[0]: verdicts(files[0])}
+    results: Results = {}
+    for name in files:
+        try:
+            results[name] = replace(verdicts(name), file=name)
+        except InputError as error:
+            results[name] = error
+    return results
+
+
+def _show(results: Results, look: Look, only: Sequence[str], output: str | None) -> int:
+    """Show verdicts and errors, or write the verdicts to a file; return the exit status."""
+    from gradcli.cli.output import print_mistake, show_result
+    from gradcli.errors import InputError, Notes
+    from gradcli.pages.check.page import check_page
+    from gradcli.pages.check.verdicts import CheckResult, CheckResults
+
+    checks = [result for result in results.values() if isinstance(result, CheckResult)]
+    if checks:
+        verdicts = CheckResults(tuple(checks))
+        show_result(verdicts, lambda: (check_page(result, only) for result in checks), look, Notes(), output)
+    for name, result in results.items():
+        if isinstance(result, InputError):
+            print_mistake(result, name)
+    if len(checks) < len(results):
+        return MISTAKE
+    return DONE if all(result.right for result in checks) else NO

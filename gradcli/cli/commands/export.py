@@ -1,0 +1,294 @@
+"""gradcli export: the system and its derivatives as source code."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import click
+
+from gradcli.cli.options import (
+    PointText,
+    SystemCommand,
+    SystemOptions,
+    at_option,
+    file_option,
+    format_of,
+    names_option,
+    outputs_option,
+    shapes_option,
+    wrt_option,
+)
+from gradcli.codegen.targets import ENDINGS, by_ending
+from gradcli.text.plain import print_utf8
+
+if TYPE_CHECKING:
+    from gradcli.cli.inputs.system import Situation
+    from gradcli.codegen.onnx_open import OpenSize
+    from gradcli.codegen.program import Request
+    from gradcli.errors import Notes
+    from gradcli.graph.graph import Graph
+    from gradcli.lang.system import System
+
+_LISTED = 4  # sizes in a note
+TOLERANCES = {"float32": 1e-3, "float64": 1e-9}  # of what a model computes, at the point at which it is tested
+EXAMPLES = """\b
+Examples:
+  gradcli export "y=3*x**2" --to numpy
+  gradcli export "y0=a*b" "y1=b**2" --to c --name model --at a=1,b=2
+  gradcli export "p=F/A" --to c --arguments F,A
+  gradcli export "y=x@M" --to javascript --shape x=2,M=2x3 --what value,vjp
+  gradcli export "f=(1-x)**2+100*(y-x**2)**2" --to torch --what value,vjp,hessian
+  gradcli export "y=x**3" --to numpy --shape x=5 --what jacobian --sparse
+"""
+
+
+@click.command(cls=SystemCommand, epilog=EXAMPLES)
+@click.argument("expr", nargs=-1)
+@file_option
+@click.option("--to", type=click.Choice([*ENDINGS]), required=True, help="The language, or the library.")
+@names_option("--what", "The functions: value, vjp, jacobian, jvp, hessian, hvp.", default="value,vjp,jacobian")
+@click.option("--name", metavar="NAME", default="model", show_default=True, help="The name of the functions.")
+@at_option("The point at which the file tests itself.")
+@shapes_option("Shapes of the inputs: x=3,M=2x2.")
+@wrt_option
+@outputs_option
+@names_option("--arguments", "The order of the inputs as parameters: of --wrt, else of the input lines, else of use.")
+@click.option("--sparse", is_flag=True, help="Write the entries of matrices that are not zero, with rows and columns.")
+@click.option(
+    "--dtype", type=click.Choice(("float32", "float64")), help="The dtype of an ONNX model.  [default: float32]"
+)
+@click.option("--output", metavar="FILE", type=click.Path(allow_dash=True), help="Write to FILE; - is standard output.")
+def export(
+    expr: tuple[str, ...], files: tuple[str, ...], to: str, what: str, name: str, at: tuple[PointText, ...],
+    shapes: tuple[str, ...], wrt: str | None, outputs: str | None, arguments: str | None, sparse: bool,
+    dtype: str | None, output: str | None,
+) -> None:  # fmt: skip
+    """Write the system and its derivatives as source code.
+
+    EXPR is a statement NAME = EXPRESSION, or several, separated by ; or newlines.  The file has the functions
+    NAME(inputs), NAME_vjp(inputs, cotangents) and NAME_jacobian(inputs).  With --at it also has a test of itself:
+    python FILE, node FILE, or cc -DNAME_TEST FILE -lm with NAME in capitals.
+    """
+    from gradcli.cli.inputs.system import read_graph, read_situation, read_system_of
+    from gradcli.codegen.kinds import KINDS, check
+    from gradcli.codegen.program import Request
+    from gradcli.data.defaults import default_point
+    from gradcli.errors import InputError, Notes
+
+    format_of(to, output, by_ending(to), "--to")
+    kinds = _kinds(what, tuple(KINDS))
+    _check_name(name)
+    if len(at) > 1:
+        raise InputError("--at is given twice", hint="the file tests itself at one point", options=("--at",))
+    options = SystemOptions(expr, files, at, shapes, wrt, outputs, None)
+    notes = Notes()
+    system = read_system_of(options)
+    situation = read_situation(system, options, notes)
+    graph = _ordered(situation.graph, _arguments(system, situation, options, arguments))
+    check(graph, kinds)
+    by = situation.wrt if wrt is not None else [*graph.inputs]
+    point = situation.points[0] if situation.points else None
+    request = Request(name, kinds, by, point, sparse=sparse)
+    if dtype is not None and to != "onnx":
+        raise InputError(
+            "--dtype is for --to onnx", hint="other targets compute in float64", options=("--dtype", "--to")
+        )
+    if to == "onnx":
+        places = _open_sizes(system, options, graph)
+
+        def graph_at(sizes: Mapping[str, int]) -> Graph:
+            shapes = {n: [*x.shape] for n, x in graph.inputs.items()}
+            for place in places:
+                shapes[place.source][place.axis] = sizes[place.name]
+            new = {n: tuple(shape) for n, shape in shapes.items()}
+            return _ordered(read_graph(system, new, options, point or default_point(system))[0], [*graph.inputs])
+
+        _write_model(graph, request, dtype or "float32", output, notes, places, graph_at)
+    else:
+        _write_source(graph, _statements(system, graph), request, to, output, notes)
+
+
+def _check_name(name: str) -> None:
+    """Check that a function can have this name in each language."""
+    from gradcli.errors import InputError
+
+    if not (name.isascii() and name.isidentifier()) or len(name) > 100:
+        raise InputError(
+            f"--name: `{name}` cannot be the name of a function",
+            hint="letters, digits and `_`",
+            options=("--name",),
+            text=name,
+        )
+    if name.startswith("_"):  # which compilers keep for themselves
+        raise InputError(
+            f"--name: `{name}` does not begin with a letter",
+            hint=f"for example f{name}",
+            options=("--name",),
+            text=name,
+        )
+
+
+def _write_source(
+    graph: Graph, statements: list[str], request: Request, to: str, output: str | None, notes: Notes
+) -> None:
+    """Write the source code of the wanted functions in a language."""
+    from importlib import import_module
+
+    from gradcli.cli.output import deliver
+    from gradcli.codegen.kinds import KINDS, sparsity_note
+    from gradcli.codegen.program import program
+    from gradcli.errors import InputError
+
+    matrices = [kind for kind in request.what if KINDS[kind].matrix]
+    if request.sparse and not matrices:
+        raise InputError("--sparse is for matrices", hint="add jacobian or hessian to --what", options=("--sparse",))
+    language = import_module(f"gradcli.codegen.{to}")
+    name = request.name
+    if name in language.RESERVED:
+        raise InputError(
+            f"--name: `{name}` has a meaning in {to}", hint=f"call it {name}_", options=("--name",), text=name
+        )
+    request = replace(request, numbers=language.NUMBERS, reserved=language.RESERVED | {name}, target=to)
+    text = language.source(program(graph, statements, request))
+    for kind in () if request.sparse else matrices:
+        if note := sparsity_note(kind, graph, request.wrt):
+            notes.add("note", note)
+    print_utf8()
+    deliver(text, output, notes, f"{to} with {', '.join(request.what)}")
+
+
+def _write_model(
+    graph: Graph, request: Request, dtype: str, output: str | None, notes: Notes, places: Sequence[OpenSize],
+    graph_at: Callable[[Mapping[str, int]], Graph],
+) -> None:  # fmt: skip
+    """Write an ONNX model, which `onnx.reference` has computed at the point, if there is one.
+
+    Sizes stay open where the graph is the same at others.
+    """
+    from gradcli.cli.output import deliver
+    from gradcli.errors import InputError
+
+    if request.sparse:
+        raise InputError(
+            "--sparse is not written as a model",
+            hint="--what vjp or jvp takes a product with J",
+            options=("--sparse",),
+        )
+    if output is None or output == "-":
+        raise InputError("an ONNX model is not text", hint="name a file: --output model.onnx")
+    try:
+        import onnx  # noqa: F401
+    except ImportError:
+        raise InputError("models are written by the package `onnx`", hint="pip install 'gradcli[onnx]'") from None
+    from gradcli.codegen.onnx import compared, model, open_model
+
+    proto = None
+    if places:
+        sizes = {p.name: graph.inputs[p.source].shape[p.axis] for p in places}
+        proto = open_model(graph_at, sizes, places, request.what, request.wrt, request.name, dtype)
+        if proto is None:
+            listed = ", ".join(f"{p.name} = {sizes[p.name]} of `{p.source}`" for p in places[:_LISTED])
+            notes.add(
+                "note",
+                f"the sizes that were open are fixed: {listed}{', …' * (len(places) > _LISTED)}"
+                "\n  the nodes of the model that is written depend on them",
+            )
+    proto = proto or model(graph, request.what, request.wrt, request.name, dtype)
+    at = request.at
+    if at is not None and (gap := compared(proto, graph, request.what, request.wrt, at)) > TOLERANCES[dtype]:
+        notes.add(
+            "warning",
+            f"in {dtype}, results at the point differ from gradcli's by {gap:.0e} of their size"
+            + "; --dtype float64 keeps more digits" * (dtype == "float32"),
+        )
+    deliver(proto.SerializeToString(), output, notes, f"onnx with {', '.join(request.what)}")
+
+
+def _open_sizes(system: System, options: SystemOptions, graph: Graph) -> list[OpenSize]:
+    """Return the sizes that models leave open, but for those that `--shape` gives, or that a fixed input has."""
+    from gradcli.codegen.onnx_open import OpenSize
+    from gradcli.lang.values import read_shapes
+
+    given = {name for option in options.shapes for name in read_shapes(option)}
+    found: list[OpenSize] = []
+    closed: set[str] = set()
+    for part in system.subsystems:
+        for source, parameter in part.parameters.items():
+            for axis, (size, name) in enumerate(zip(parameter.shape or (), parameter.names, strict=False)):
+                place = OpenSize(name or f"{source}_{axis}", source, axis)
+                if size is not None:
+                    continue
+                if source in graph.inputs and source not in given:
+                    found.append(place)
+                else:
+                    closed.add(place.name)
+    sizes: dict[str, set[int]] = {}
+    for p in found:
+        sizes.setdefault(p.name, set()).add(graph.inputs[p.source].shape[p.axis])
+    return [p for p in found if p.name not in closed and len(sizes[p.name]) == 1]
+
+
+def _arguments(system: System, situation: Situation, options: SystemOptions, arguments: str | None) -> list[str]:
+    """Return the inputs in the order of the parameters.
+
+    That is the order of `--arguments`, else of `--wrt`, else of the lines that declare inputs.  Others follow in the
+    order in which the system reads them.
+
+    Errors: `InputError` for a name in `--arguments` that is no input.
+    """
+    from gradcli.errors import InputError, nearest
+    from gradcli.graph.graph import appearance
+    from gradcli.lang.values import read_names
+
+    inputs = situation.graph.inputs
+    first = read_names(arguments, "--arguments") if arguments is not None else []
+    for name in first:
+        if name not in inputs:
+            raise InputError(
+                f"--arguments: `{name}` is not an input",
+                hint=nearest(name, inputs, "inputs"),
+                options=("--arguments",),
+                text=name,
+            )
+    if arguments is None and options.wrt is not None:
+        first = situation.wrt
+    order = dict.fromkeys([*first, *system.defaults, *appearance(situation.graph)])
+    return [name for name in order if name in inputs]
+
+
+def _ordered(graph: Graph, inputs: Sequence[str]) -> Graph:
+    """Return a graph with its inputs in another order."""
+    from gradcli.graph.graph import Graph
+
+    return Graph.of({name: graph.inputs[name] for name in inputs}, graph.outputs, names=graph.names, spans=graph.spans)
+
+
+def _kinds(what: str, known: tuple[str, ...]) -> list[str]:
+    """Return the requested functions, without repetitions."""
+    from gradcli.errors import InputError, nearest
+
+    kinds = list(dict.fromkeys(kind.strip() for kind in what.split(",")))
+    for kind in kinds:
+        if kind not in known:
+            raise InputError(
+                f"--what: there is no `{kind[:40]}`",
+                hint=nearest(kind, known, "functions"),
+                options=("--what",),
+                text=kind[:40],
+            )
+    return kinds
+
+
+def _statements(system: System, graph: Graph) -> list[str]:
+    """Return the system as the user wrote it, for a comment."""
+    from gradcli.graph.names import array_name
+
+    names = {array_name(name) for name in graph.names}
+    names |= {name for s in system.statements if s.loop and s.name in names for name in s.loop.integers}
+    shapes = [f"{name}: {'×'.join(map(str, x.shape))}" for name, x in graph.inputs.items() if x.shape]
+    lines = [s.written for s in system.statements if s.name in names and not s.declares]
+    lines = ([f"# {', '.join(shapes)}"] if shapes else []) + lines
+    # None ends a comment or a docstring, and none has escapes.
+    return [line.replace("\\", "").replace('"""', "'''").replace('"', "'") for line in lines]

@@ -1,0 +1,276 @@
+"""gradcli graph: a picture of the system, with values, adjoints and local derivatives."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from typing import TYPE_CHECKING
+
+import click
+
+from gradcli.cli.options import (
+    SystemCommand,
+    SystemOptions,
+    cotangents_option,
+    digits_option,
+    format_of,
+    names_option,
+    system_options_with,
+)
+from gradcli.text.plain import print_utf8
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from gradcli.cli.inputs.system import Situation
+    from gradcli.errors import Notes
+    from gradcli.graph.array import Named
+    from gradcli.graph.graph import Graph
+    from gradcli.pages.picture.boxes import View
+
+STYLES = ("text", "svg", "dot", "mermaid", "tikz", "html")
+LAID_OUT = 10_000  # boxes
+_LISTED = 8  # calls in a message: a line
+MERMAID = 500  # arrows that Mermaid draws by itself
+ENDINGS = {
+    ".svg": "svg",
+    ".dot": "dot",
+    ".gv": "dot",
+    ".mmd": "mermaid",
+    ".tex": "tikz",
+    ".html": "html",
+    ".pdf": "pdf",
+    ".png": "png",
+    ".txt": "text",
+}
+
+EXAMPLES = """\b
+Examples:
+  gradcli graph "y=x**2+x" --at x=3
+  gradcli graph "y0=3*x0**2" "y1=x0**2+2*x1**3" "y2=10*x1" --at x0=1,x1=2 --v 1,10,100
+  gradcli graph "h=tanh(x@W)" "y=sum(h**2)" --shape x=2,W=2x3
+  gradcli graph -F samples/bundle_adjustment.grad --v ones -f svg
+  gradcli graph "y=mse_loss(linear(x, W), t)" --shape x=2x3,W=1x3,t=2x1 --open all
+  gradcli graph "y=sin(x)*x" -f mermaid
+  gradcli graph "y=sin(x)*x" --at x=2 -f html
+"""
+
+
+@click.command(cls=SystemCommand, epilog=EXAMPLES)
+@system_options_with(
+    STYLES, "How the picture is drawn: text for a terminal, or a language.  [default: as --output ends; text]"
+)
+@cotangents_option(
+    "The cotangent, as in `gradcli backward`: adjoints are those of the sum of the outputs that it weights."
+)
+@click.option(
+    "--all",
+    "every",
+    is_flag=True,
+    help="Every operation: long chains, equal branches and the middle of a long system are not folded.",
+)
+@names_option("--open", "Draw the definition of a call in its place: of these calls, or of all.", "NAMES|all")
+@click.option("--unroll", is_flag=True, help="Each round of a loop: equal branches are folded, chains are not.")
+@click.option(
+    "--layout",
+    type=click.Choice(("vertical", "horizontal")),
+    default="vertical",
+    show_default=True,
+    help="From top to bottom, or from left to right for a slide; text is always vertical.",
+)
+@digits_option("in the picture, or full: nothing is rounded.")
+@click.option(
+    "--output",
+    metavar="FILE",
+    type=click.Path(allow_dash=True),
+    help="Write the picture to FILE; .svg, .dot, .mmd (Mermaid), .tex (TikZ), .html (a live page), .pdf, .png and .txt "
+    "choose the format.",
+)
+def graph(
+    options: SystemOptions,
+    cotangents: tuple[str, ...],
+    every: bool,
+    open: str | None,
+    unroll: bool,
+    layout: str,
+    digits: int | None,
+    output: str | None,
+) -> None:
+    """Draw the computation graph, with values and derivatives.
+
+    EXPR is a statement NAME = EXPRESSION, or several, separated by ; or newlines.  With --at, each box shows its value.
+    With a cotangent, which is 1 for a single scalar output, each box also shows its adjoint x̄ = ∂L/∂x.  Each arrow
+    shows its local derivative.  A call, such as conv2d, is one box.  Long chains and equal branches are drawn once; the
+    middle of a long system is one box.
+
+    --output FILE.html writes a live page: change an input or v, and all numbers follow.
+    """
+    from dataclasses import replace
+
+    from gradcli.cli.inputs.system import read_situation, read_system_of
+    from gradcli.cli.output import deliver
+    from gradcli.errors import InputError, Notes
+    from gradcli.pages.picture.boxes import View
+    from gradcli.process.activity import doing
+    from gradcli.report.pictures.render import drawn_as, picture_file
+
+    notes = Notes()
+    style = style_of_picture(options.style, output)
+    _check_style(style, layout)
+    system = read_system_of(options, stdin_has_v="-" in cotangents)
+    situation = read_situation(system, options, notes)
+    if len(situation.points) > 1:
+        raise InputError(f"a picture shows one point, and there are {len(situation.points)}", hint="give one --at")
+    at = situation.points[0] if situation.points else None
+    doing("drawing")
+    situation = replace(situation, graph=_opened(situation.graph, open))
+    view = View(situation.leaves, at, _call(situation, cotangents, notes), not every, unroll=unroll)
+    if every and drawn_as(style) in ("svg", "tikz", "html"):
+        _check_size(situation.graph)
+    nodes = sum(not node.is_constant for node in situation.graph.nodes)
+    what = f"{'live page' if style == 'html' else style}, {nodes:,} node{'s' * (nodes != 1)}"
+    if style == "html":
+        print_utf8()
+        page_notes = [text for part in system.subsystems for text in part.notes]
+        deliver(_live_page(situation, view, options, layout == "horizontal", page_notes), output, notes, what)
+        return
+    to_file = output not in (None, "-")
+    deliver(picture_file(_drawn(situation, view, style, digits, layout, to_file, notes), style), output, notes, what)
+
+
+def _opened(graph: Graph, names: str | None) -> Graph:
+    """Return the graph with the definitions of the calls of these names in their places, or of all calls."""
+    from gradcli.errors import InputError
+    from gradcli.graph.calls import is_call, opened
+    from gradcli.lang.values import read_names
+    from gradcli.notation.nodes import node_names
+
+    if names is None:
+        return graph
+    if "all" in map(str.strip, names.split(",")):
+        return opened(graph)
+    named = {name: node for node, name in node_names(graph).items()} | dict(graph.names)
+    calls = {name: node for name, node in named.items() if is_call(node)}
+    wanted = [name.replace(" ", "") for name in read_names(names, "--open")]
+    for name in wanted:
+        if name not in calls:
+            listed = f"{', '.join(list(calls)[:_LISTED])}{', …' * (len(calls) > _LISTED)}"
+            why = "not a call: its box does not open" if name in named else "not in the picture"
+            raise InputError(
+                f"--open: `{name}` is {why}",
+                hint=f"the calls are {listed}" if calls else None,
+                options=("--open",),
+                text=name,
+            )
+    return opened(graph, {calls[name] for name in wanted})
+
+
+def _check_style(style: str, layout: str) -> None:
+    """Check that the format has the layout, and that what converts to it is installed."""
+    from gradcli.errors import InputError
+    from gradcli.report.pictures.render import CONVERTED, converter
+
+    if layout == "horizontal" and style == "text":
+        raise InputError(
+            "--layout horizontal: a picture in text is vertical",
+            hint="add -f svg, or --output y.svg",
+            options=("--layout",),
+            text="horizontal",
+        )
+    if style in CONVERTED:
+        converter()
+
+
+def _drawn(
+    situation: Situation, view: View, style: str, digits: int | None, layout: str, to_file: bool, notes: Notes
+) -> str:
+    """Return the picture of a system as text: drawn, or in the language of a program that draws."""
+    from gradcli.pages.picture.picture import picture
+    from gradcli.report.documents.table import has_styles
+    from gradcli.report.pictures.render import Options, drawn_as, render_picture
+
+    result = picture(situation.graph, view)
+    if result.middle:
+        notes.add(
+            "note", f"one box has {result.middle}: --all draws every one, --outputs NAME what NAME is computed from"
+        )
+    arrows = sum(len(box.arrows) for box in result.boxes)
+    if style == "mermaid" and arrows > MERMAID:
+        notes.add(
+            "note", f"Mermaid draws {MERMAID} arrows unless its setting maxEdges allows more: these are {arrows:,}"
+        )
+    if style != "text" or to_file:
+        print_utf8()
+    drawing = Options(layout == "horizontal", styled=not to_file and has_styles())
+    return render_picture(result, drawn_as(style), digits, drawing)
+
+
+def _live_page(situation: Situation, view: View, options: SystemOptions, horizontal: bool, notes: Sequence[str]) -> str:
+    """Return the live page of a system, as one file."""
+    from gradcli.pages.live import Kernels, live
+    from gradcli.report.live.live_page import live_document
+
+    kernels = Kernels()
+    page = live(situation.graph, view, kernels, _command(options), formulas=True)
+    return live_document(page, kernels.program(), horizontal, notes)
+
+
+def _command(options: SystemOptions) -> str:
+    """Return the command that shows the same system in numbers, without its point; nothing for standard input."""
+    if "-" in options.files or not (options.files or options.expr):
+        return ""
+    pairs = [("-F", name) for name in options.files]
+    pairs += [("--wrt", options.wrt)] if options.wrt is not None else []
+    pairs += [("--outputs", options.outputs)] if options.outputs is not None else []
+    words = [*(_quoted(text) for text in options.expr), *(part for o, value in pairs for part in (o, _quoted(value)))]
+    return " ".join(["gradcli backward", *words])
+
+
+def _quoted(text: str) -> str:
+    """Return an argument as a shell takes it."""
+    if re.fullmatch(r"[\w./,:-]+", text, re.ASCII):
+        return text
+    return shlex.quote(text) if re.search(r'["$`!\\]', text) else f'"{text}"'
+
+
+def _check_size(graph: Graph) -> None:
+    """Check the size of a picture before it is computed, which takes long."""
+    from gradcli.errors import InputError
+    from gradcli.pages.picture.picture import least_boxes
+
+    if len(graph.nodes) > LAID_OUT and (boxes := least_boxes(graph, fold=False)) > LAID_OUT:
+        raise InputError(
+            f"the picture would have {boxes:,} boxes, and more than {LAID_OUT:,} are not laid out",
+            hint="leave out --all, or choose some with --outputs; -f text has a line for each",
+        )
+
+
+def style_of_picture(style: str | None, output: str | None) -> str:
+    """Return the requested format, or that of the file extension."""
+    from gradcli.data.mistakes import label
+    from gradcli.errors import InputError
+
+    result = format_of(style, output, ENDINGS)
+    if result is None and output not in (None, "-"):
+        raise InputError(
+            f"{label(output)} has an unknown file extension",
+            hint=f"{', '.join(ENDINGS)} choose the format, or -f",
+            text=output,
+        )
+    return result or "text"
+
+
+def _call(situation: Situation, cotangents: tuple[str, ...], notes: Notes) -> Named | None:
+    """Return the cotangent of the picture: None where none is given and there is more than one output."""
+    from gradcli.cli.inputs.cotangents import read_calls
+    from gradcli.errors import InputError
+
+    outputs = situation.graph.outputs
+    if not cotangents and sum(y.size for y in outputs.values()) != 1:
+        return None
+    calls = read_calls(outputs, 1, cotangents, False, notes)[0]
+    if len(calls) > 1:
+        raise InputError(
+            f"a picture shows one call of backward, and v makes {len(calls)}", hint="gradcli backward shows several"
+        )
+    return calls[0]

@@ -1,0 +1,72 @@
+"""gradcli hessian: the second derivatives of a scalar output, or their product H·u with a tangent."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from gradcli.cli.options import Files, Pages, SystemCommand, SystemOptions, file_options, page_options, system_options
+
+if TYPE_CHECKING:
+    from gradcli.cli.answer import Points
+    from gradcli.errors import Notes
+    from gradcli.pages.question import Question, Result
+    from gradcli.pages.sections import Page
+
+SECTIONS = {
+    "system": "the statements and their values",
+    "hessian": "H, or H·u",
+    "curvature": "the gradient, and what the eigenvalues say",
+}
+EXAMPLES = """\b
+Examples:
+  gradcli hessian "f=x**2*y"
+  gradcli hessian "f=(1-x)**2+100*(y-x**2)**2" --at x=1,y=1
+  gradcli hessian "f=sum(x**4)" --at "x=[1,2]" -f json
+  gradcli hessian "f=sum(x**4)" --at "x=[1,2]" --u "x=[1,0]"
+  gradcli hessian "f=a*b**2" --points samples/points.csv
+"""
+
+
+@click.command(cls=SystemCommand, epilog=EXAMPLES)
+@system_options
+@click.option("--u", "tangent", metavar="NAME=VALUE,…", multiple=True, help="A tangent: shows H·u, without H.")
+@page_options(SECTIONS)
+@file_options
+def hessian(options: SystemOptions, tangent: tuple[str, ...], pages: Pages, many: Files) -> None:
+    """Show the Hessian H[i, j] = ∂²y/∂x_i∂x_j of a scalar output y.
+
+    EXPR is a statement NAME = EXPRESSION, or several, separated by ; or newlines.  With --at, the page also has the
+    numbers, and what the eigenvalues mean: a minimum, a maximum or a saddle point.  --u gives the product H·u at the
+    point, without H.
+    """
+    from gradcli.cli.answer import answer
+    from gradcli.cli.inputs.points import example_of, read_tangent
+    from gradcli.cli.inputs.system import read_system_of
+    from gradcli.errors import InputError
+    from gradcli.graph.hessian import scalar_output
+    from gradcli.pages.hessian.question import Hessian, HessianProduct
+    from gradcli.process.platform import quote
+
+    system = read_system_of(options, many.points)
+
+    def ask(points: Points) -> Question:
+        graph, leaves = points.graph, points.graph.leaves(points.wrt)
+        if points.of_file:
+            scalar_output(graph)
+        from_file = points.has_columns("u", leaves, bool(tangent))
+        if not from_file and not tangent:
+            return Hessian(graph, points.wrt, points.wanted)
+        if points.count == 0:
+            example = quote(example_of({name: x.shape for name, x in graph.inputs.items()}))
+            raise InputError("H·u needs a point", hint=f"add one: --at {example}")
+        u = read_tangent(leaves, tangent, points.notes) if tangent else None
+        return HessianProduct(graph, points.wrt, points.wanted, u)
+
+    def paged(result: Result, notes: Notes) -> list[Page]:
+        from gradcli.pages.hessian.page import hessian_pages, hvp_pages
+
+        return (hvp_pages if tangent else hessian_pages)(result, pages.only)
+
+    answer(system, options, many, pages, ask, paged)

@@ -1,0 +1,102 @@
+"""gradcli jvp: the Jacobian–vector product J·u, by forward mode."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from gradcli.cli.options import (
+    Files,
+    Pages,
+    SystemCommand,
+    SystemOptions,
+    cotangents_option,
+    file_options,
+    page_options,
+    system_options,
+)
+
+if TYPE_CHECKING:
+    from gradcli.cli.answer import Points
+    from gradcli.errors import Notes
+    from gradcli.pages.question import Result
+    from gradcli.pages.sections import Page
+
+SECTIONS = {
+    "system": "the statements and their values",
+    "u": "how fast the inputs change",
+    "jacobian": "J, in formulas and in numbers",
+    "steps": "the forward pass with its tangents",
+    "jvp": "J·u, with its arithmetic",
+    "pairing": "vᵀ(J·u) and (vᵀJ)·u",
+}
+EXAMPLES = """\b
+Examples:
+  gradcli jvp "y=x**2" --at x=3
+  gradcli jvp "y0=3*x0**2" "y1=x0**2+2*x1**3" "y2=10*x1" --at x0=1,x1=2 --u x0=1,x1=2
+  gradcli jvp "h=x*a" "y=sin(h)" --at x=1,a=2 --u a=1 --steps
+  gradcli jvp "y=x@M" --at "x=[1,2],M=[[1,2],[3,4]]" --u "x=[1,0]" --v 1,10
+  gradcli jvp "y0=a*b" "y1=b**2" --points samples/points.csv --u a=1
+"""
+
+
+@click.command(cls=SystemCommand, epilog=EXAMPLES)
+@system_options
+@click.option(
+    "--u",
+    "tangent",
+    metavar="NAME=VALUE,…",
+    multiple=True,
+    help="The tangent: x0=1,x1=0.5, or 1,0.5 in order, or ones.  An input left out has 0, and a single scalar input 1.",
+)
+@cotangents_option("A cotangent: shows vᵀ(J·u) = (vᵀJ)·u too.")
+@click.option("--steps", is_flag=True, help="Show the forward table, each value with its tangent.")
+@page_options(SECTIONS)
+@file_options
+def jvp(
+    options: SystemOptions,
+    tangent: tuple[str, ...],
+    cotangents: tuple[str, ...],
+    steps: bool,
+    pages: Pages,
+    many: Files,
+) -> None:
+    """Show J·u: how fast the outputs change when the inputs change at the rates u.
+
+    EXPR is a statement NAME = EXPRESSION, or several, separated by ; or newlines.  Forward mode computes J·u in one
+    pass over the system, without J.  Without --at, the result is formulas.
+    """
+    import numpy as np
+
+    from gradcli.cli.answer import answer
+    from gradcli.cli.inputs.cotangents import read_calls
+    from gradcli.cli.inputs.points import read_tangent
+    from gradcli.cli.inputs.system import read_system_of
+    from gradcli.errors import InputError
+    from gradcli.pages.forward.jvp import JacobianProduct
+
+    system = read_system_of(options, many.points, "-" in cotangents)
+    if many.wanted and (steps or cotangents):
+        option = "--steps" if steps else "--v"
+        raise InputError(f"{option} is for single points", hint="give the points with --at", options=(option,))
+
+    def ask(points: Points) -> JacobianProduct:
+        graph, leaves = points.graph, points.graph.leaves(points.wrt)
+        if cotangents and not points.count:
+            raise InputError(
+                "--v is for points", hint="vᵀ(J·u) = (vᵀJ)·u is shown in numbers: give --at", options=("--v",)
+            )
+        from_file = points.has_columns("u", leaves, bool(tangent))
+        u = None if from_file else read_tangent(leaves, tangent, points.notes)
+        calls = read_calls(graph.outputs, points.count, cotangents, True, points.notes) if cotangents else []
+        v = [{name: np.sum([c[name] for c in of_point], axis=0) for name in graph.outputs} for of_point in calls]
+        wanted = points.wanted._replace(steps=steps or (not points.of_file and "steps" in pages.only))
+        return JacobianProduct(graph, points.wrt, wanted, u, v)
+
+    def paged(result: Result, notes: Notes) -> list[Page]:
+        from gradcli.pages.forward.jvp import jvp_pages
+
+        return jvp_pages(result, pages.only)
+
+    answer(system, options, many, pages, ask, paged)

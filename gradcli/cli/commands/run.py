@@ -1,0 +1,450 @@
+"""gradcli run: a PyTorch script, run without PyTorch, with each backward explained."""
+
+from __future__ import annotations
+
+import gc
+import io
+import sys
+from contextlib import AbstractContextManager, nullcontext
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
+
+import click
+
+from gradcli.cli.options import format_of, gathered, style_option
+from gradcli.process.platform import is_terminal
+from gradcli.process.status import DONE, MISTAKE, NO
+from gradcli.process.streams import flush, print_error
+from gradcli.text.plain import print_utf8
+
+if TYPE_CHECKING:
+    from gradcli.pytorch.messages import MissingError
+    from gradcli.pytorch.session import Ending, Script
+    from gradcli.script.check import Calls
+    from gradcli.script.drawing import Drawing
+    from gradcli.script.explainer import Explainer
+    from gradcli.script.shown import Printed
+    from gradcli.script.under_pytorch.explainer import PyTorchExplainer
+
+_NEAR = 0.85  # similarity of the script's option and one of gradcli's, from 0 to 1
+MAX_SCRIPT_BYTES = 2**24
+ENDINGS = {".md": "markdown", ".tex": "latex", ".json": "json", ".jsonl": "json", ".html": "html"}
+EXAMPLES = """\b
+Examples:
+  gradcli run samples/doubled.py
+  gradcli run samples/doubled.py --quiet
+  gradcli run -c "import torch; x = torch.tensor(3., requires_grad=True); (x**2).backward(); print(x.grad)"
+"""
+
+
+class _ScriptCommand(click.Command):
+    """A command whose options precede the script, or directly follow it; further ones are the script's own."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Split the arguments: those after `--`, and after the first that is not gradcli's, are the script's."""
+        options, rest = _parted(args, {o: p for p in self.get_params(ctx) for o in (*p.opts, *p.secondary_opts)})
+        result = super().parse_args(ctx, options)
+        ctx.params["arguments"] = tuple(rest)
+        if not ctx.params.get("quiet"):
+            _note_options(rest, {o for p in self.get_params(ctx) for o in p.opts})
+        return result
+
+
+def _parted(args: list[str], options: dict[str, Any]) -> tuple[list[str], list[str]]:
+    """Return gradcli's arguments, with the script's name, and the script's own."""
+    script, i = False, 0
+    while i < len(args) and args[i] != "--":
+        name, equals, _ = args[i].partition("=")
+        known = options.get(name) or (options.get(name[:2]) if not name.startswith("--") else None)
+        if args[i] in ("", "-") or args[i][0] != "-" or (known is None and script):
+            if script:
+                return args[:i], args[i:]
+            script = True
+        elif name in options and not equals and _takes(known, name):
+            i += 1  # its value follows it
+        script = script or name == "-c"
+        i += 1
+    return args[:i], args[i + 1 :]
+
+
+def _note_options(rest: list[str], known: set[str]) -> None:
+    """Note which of the script's own arguments gradcli has, or nearly has, as an option."""
+    from difflib import get_close_matches
+
+    for argument in rest:
+        name = argument.partition("=")[0]
+        near = get_close_matches(name, known, n=1, cutoff=_NEAR) if name.startswith("--") and name != "--" else []
+        if near:
+            print_error(f"note: {name} is the script's own argument; gradcli's option is {near[0]}, before the script")
+
+
+def _takes(option: Any, name: str) -> bool:
+    return not getattr(option, "is_flag", False) and name not in ("-h", "--help")
+
+
+class RunOptions(NamedTuple):
+    """The options of what is printed beside the script's own output."""
+
+    quiet: bool
+    every: bool
+    lines: tuple[int, ...]
+    checks: bool
+    steps: bool
+    unroll: bool
+    explores: bool
+    round: int | None
+    graph: str | None
+    torch: bool | None
+    only: tuple[str, ...]
+
+    @property
+    def pages(self) -> bool:
+        """Whether calls are explained."""
+        return not (self.quiet or self.checks)
+
+
+def _sections(_context: click.Context, _parameter: click.Parameter, value: str | None) -> tuple[str, ...]:
+    return tuple(filter(None, (part.strip() for part in (value or "").split(","))))
+
+
+_OPTIONS = (
+    click.option("-q", "--quiet", is_flag=True, help="Print only what the script prints."),
+    click.option(
+        "--all", "every", is_flag=True, help="Explain a line every time it is reached, not only the first time."
+    ),
+    click.option("--line", "lines", metavar="N", type=int, multiple=True, help="Explain only the calls at this line."),
+    click.option(
+        "--check", "checks", is_flag=True, help="Only check the backward of each autograd.Function."
+    ),
+    click.option("--steps", is_flag=True, help="Show the forward table and the reverse table."),
+    click.option("--unroll", is_flag=True, help="Write each round of a loop, which is a recurrence otherwise."),
+    click.option(
+        "--round", metavar="K", type=click.IntRange(1), help="Explain a line the K-th time it is reached."
+    ),
+    click.option(
+        "--graph",
+        metavar="FILE",
+        type=click.Path(),
+        help="Draw the first explained call to FILE; .svg, .dot, .mmd, .tex, .html, .pdf, .png and .txt choose the "
+        "format.",
+    ),
+    click.option("--explore", "explores", is_flag=True, help="Stop at each page, and explore its system; q continues."),
+    click.option(
+        "--torch/--no-torch", "torch", default=None,
+        help="Run the script under your own PyTorch, or never.  [default: where its imports need it]",
+    ),
+    click.option(
+        "--only", metavar="SECTIONS", callback=_sections, help="Show these sections of each page alone: flow, grad, …"
+    ),
+)  # fmt: skip
+
+
+@click.command(cls=_ScriptCommand, epilog=EXAMPLES)
+@click.argument("script", required=False, metavar="[SCRIPT [ARG]...]")
+@click.option("-c", "code", metavar="CODE", help="Run this code.")
+@gathered("options", RunOptions, _OPTIONS)
+@style_option(
+    ("table", "json", "latex", "markdown", "html"),
+    "The format of the explanations.  [default: as --output ends; table]",
+)
+@click.option(
+    "--output",
+    metavar="FILE",
+    type=click.Path(allow_dash=True),
+    help="Write them to FILE; .md, .tex, .json and .html choose the format, .txt is any.",
+)
+def run(
+    script: str | None,
+    code: str | None,
+    options: RunOptions,
+    style: str | None,
+    output: str | None,
+    arguments: tuple[str, ...] = (),
+) -> int:
+    """Run a PyTorch script without PyTorch, or with --torch under your own, and explain each backward.
+
+    SCRIPT is a file, or - for standard input; the words after it are the script's own arguments.  The script prints
+    what PyTorch would print, and a page after each backward explains it.  --check compares the backward of each
+    autograd.Function of the script with its forward, at the values of each call; the status is 1 when one is wrong.
+
+    gradcli's torch has autograd, torch.func, and the common parts of torch.nn, torch.optim and torch.utils.data, on the
+    CPU; `gradcli explain run` lists them.  A missing function ends the run with its name and status 2.
+    """
+    from gradcli.files import UsersFolder
+    from gradcli.process.activity import before_others_print
+    from gradcli.process.environment import as_the_user_has_it
+    from gradcli.process.memory import of_a_script
+    from gradcli.process.signals import as_python_does
+    from gradcli.pytorch.messages import MissingError
+    from gradcli.pytorch.session import run as run_script
+
+    style = format_of(style, output, ENDINGS) or "table"
+    output = None if output == "-" else output
+    wanted = _script(script, code, arguments)
+    uses_torch = _uses_torch(wanted, options)
+    if output is not None:
+        from gradcli.data.replacement import check_target
+
+        check_target(output)
+    destination = _destination(wanted, options, style, output is not None)
+    listener = _listener(wanted, options, destination, style, uses_torch)
+    folder = UsersFolder()
+    # As Python looks for cycles: a script may live long, and modules have them.
+    gc.set_threshold(*((700, 10, 10) if uses_torch else (10_000, 20, 20)))
+    with destination.beside(), listener.listening(), as_python_does(), as_the_user_has_it():
+        of_a_script()
+        before_others_print()
+        try:
+            with folder.entered():
+                ending = run_script(wanted, emulates=not uses_torch)
+        except KeyboardInterrupt:
+            if options.pages:
+                listener.again()
+            raise
+        except MissingError as error:
+            _print_missing(wanted, error)
+            return MISTAKE
+    flush()
+    if ending.error is not None:
+        listener.failed(ending.error, _traceback(ending))
+    wrong = listener.again()
+    _draw(listener, options)
+    _write(destination, output, style)
+    folder.return_at_exit()
+    return ending.status or (NO if wrong else DONE)
+
+
+def _destination(script: Script, options: RunOptions, style: str, keeps: bool) -> Printed:
+    """Return the stream of the pages, beside the script's output; `keeps` collects them for a file."""
+    from gradcli.script.shown import Document, Printed
+
+    if options.explores:
+        return _terminal_stops(options, style, keeps)
+    if options.pages and style == "html":
+        from gradcli.script.live_document import LiveDocument
+
+        return LiveDocument(script, keeps)
+    if options.pages and style in ("markdown", "latex"):
+        return Document(script.source, style, keeps)
+    return Printed(style == "json" and not options.quiet and not keeps, keeps)
+
+
+def _terminal_stops(options: RunOptions, style: str, keeps: bool) -> Printed:
+    """Return where pages go that are explored.
+
+    Errors: `InputError` where there is no terminal, and for options that leave no page on it.
+    """
+    from gradcli.cli.commands.explore import check_terminal, has_unicode
+    from gradcli.errors import InputError
+
+    if not options.pages or style != "table" or keeps:
+        raise InputError(
+            "--explore stops at each page on the terminal",
+            hint="leave out --quiet, --check, -f and --output",
+            options=("--explore",),
+        )
+    check_terminal("gradcli run SCRIPT.py")
+    from gradcli.explore.scripts import Stops
+
+    return Stops(has_unicode())
+
+
+def _uses_torch(script: Script, options: RunOptions) -> bool:
+    """Return whether a script runs under the user's own PyTorch: where that is wanted, or where its imports need it.
+
+    Errors: `InputError` where PyTorch is wanted and not installed, too old, or cannot do what else is asked for.
+    """
+    if options.torch is False:
+        return False
+    from gradcli.errors import InputError
+    from gradcli.process import pytorch
+
+    installed = pytorch.version()
+    if not options.torch:
+        name = pytorch.needing(script.source, script.folder) if installed and "import" in script.source else ""
+        if not name or not pytorch.is_new_enough(installed or ""):
+            return False
+        if not options.quiet:
+            _note(f"note: {name} needs PyTorch itself: the script runs under it (--torch); --no-torch forbids that")
+        return True
+    if installed is None:
+        raise InputError("--torch needs PyTorch", hint=f"install it: {pytorch.INSTALL}", options=("--torch",))
+    if not pytorch.is_new_enough(installed):
+        least = ".".join(map(str, pytorch.LOWEST))
+        hint = f"install it: {pytorch.INSTALL} --upgrade"
+        raise InputError(f"--torch needs PyTorch {least} or later, not {installed}", hint=hint, options=("--torch",))
+    for name, is_asked in (("--check", options.checks), ("--explore", options.explores), ("--graph", options.graph)):
+        if is_asked:
+            raise InputError(f"{name} is not there with --torch", hint=f"leave out {name}", options=(name,))
+    return True
+
+
+def _listener(
+    script: Script, options: RunOptions, destination: Printed, style: str, uses_torch: bool
+) -> Calls | Explainer | PyTorchExplainer | _Silent:
+    """Return the listener of the script's calls.
+
+    Errors: `InputError` for a picture where no call is explained.
+    """
+    if options.graph is not None and not options.pages:
+        from gradcli.errors import InputError
+
+        raise InputError(
+            "--graph draws a call that is explained", hint="leave out --quiet and --check", options=("--graph",)
+        )
+    if options.checks:
+        from gradcli.script.check import Calls
+
+        return Calls(script, destination, _note, style)
+    if options.quiet:
+        return _Silent()
+    lines, first = frozenset(options.lines), options.round or 0
+    if uses_torch:
+        from gradcli.script.under_pytorch.explainer import PyTorchExplainer
+
+        shown = (style, options.every, lines, options.steps, first, options.only, options.unroll)
+        return PyTorchExplainer(script, destination, _note, *shown)
+    from gradcli.script.explainer import Explainer
+
+    drawing = _drawing(options)
+    shows = (style, options.every, lines, options.steps, first, drawing, options.only, options.unroll)
+    return Explainer(script, destination, _note, *shows)
+
+
+def _drawing(options: RunOptions) -> Drawing | None:
+    """Return the requested picture.
+
+    Errors: `InputError` where the file's name has an unknown file extension, or it cannot be written.
+    """
+    if options.graph is None:
+        return None
+    from gradcli.cli.commands.graph import style_of_picture
+    from gradcli.data.replacement import check_target
+    from gradcli.report.pictures.render import CONVERTED, converter
+    from gradcli.script.drawing import Drawing
+
+    style = style_of_picture(None, options.graph)
+    if style in CONVERTED:
+        converter()
+    check_target(options.graph)
+    return Drawing(style)
+
+
+def _draw(listener: Calls | Explainer | PyTorchExplainer | _Silent, options: RunOptions) -> None:
+    """Write the picture, or note why there is none."""
+    drawing: Drawing | None = getattr(listener, "drawing", None)
+    if drawing is None or options.graph is None:
+        return
+    from gradcli.cli.output import deliver
+    from gradcli.errors import Notes
+
+    if drawing.text:
+        deliver(drawing.file(), options.graph, Notes(), drawing.style)
+    else:
+        _note(f"note: {options.graph} is not written: {drawing.trouble}")
+
+
+class _Silent:
+    """A listener that ignores all calls."""
+
+    def listening(self) -> AbstractContextManager[None]:
+        return nullcontext()
+
+    def failed(self, error: BaseException, text: str) -> None:
+        pass
+
+    def again(self) -> bool:
+        return False
+
+
+def _note(text: str) -> None:
+    flush()
+    print_error(text)
+
+
+def _print_missing(script: Script, error: MissingError) -> None:
+    """Print the error of a name that gradcli's torch does not have, with its line in the script."""
+    from gradcli.process import pytorch
+    from gradcli.process.platform import join
+    from gradcli.process.tracebacks import line_of
+    from gradcli.pytorch.session import source_line
+
+    flush()
+    line = line_of(error)
+    code = source_line(script, line)
+    hints = [f"line {line}: {code}" if code else "", error.hint or ""]
+    if pytorch.is_new_enough(pytorch.version() or ""):
+        file = script.name if script.folder is not None else "…"
+        hints.append(f"your own PyTorch has it: gradcli run --torch {join([file, *script.arguments])}")
+    print_error("\n  ".join([f"error: gradcli's torch has no `{error.name}`", *filter(None, hints)]))
+
+
+def _traceback(ending: Ending) -> str:
+    """Show how a script failed, as Python does, or as the script does itself; return it as Python has it."""
+    from gradcli.process.tracebacks import traceback_text
+
+    error = ending.error
+    assert error is not None
+    text = traceback_text(error)
+    if ending.hook is None:
+        sys.stderr.write(text)
+    else:
+        ending.hook(type(error), error, error.__traceback__)
+    return text
+
+
+def _write(destination: Printed, output: str | None, style: str) -> None:
+    """Write the document, or the pages that were collected for a file."""
+    from gradcli.script.shown import Document
+
+    text = destination.whole().rstrip("\n")
+    if output is not None:
+        from gradcli.cli.output import deliver
+        from gradcli.errors import Notes
+
+        deliver(text + "\n" * bool(text), output, Notes(), style)
+    elif text or isinstance(destination, Document):
+        if not isinstance(destination, Document):
+            print_utf8()  # which the page itself says that it is
+        click.echo(text)
+
+
+def _script(name: str | None, code: str | None, arguments: tuple[str, ...]) -> Script:
+    from gradcli.errors import InputError
+    from gradcli.files import note_read, reason, standard_input
+    from gradcli.pytorch.session import Script
+
+    if code is not None:
+        words = arguments if name is None else (name, *arguments)
+        return Script(code if code.endswith("\n") else code + "\n", "-c", None, words)
+    if name is None and (sys.stdin is None or is_terminal(sys.stdin)):
+        raise click.UsageError("give a script: gradcli run SCRIPT.py, or -c CODE, or - for standard input")
+    if name is None or name == "-":
+        return _read("standard input", nullcontext(standard_input()), "<stdin>", None, arguments)
+    if name.endswith(".ipynb"):
+        hint = f"jupyter nbconvert --to script {name} makes one"
+        raise InputError(f"`{name}` is a notebook, not a script", hint=hint, text=name)
+    note_read(name)
+    try:
+        return _read(name, open(name, "rb"), name, str(Path(name).resolve().parent), arguments)
+    except (OSError, ValueError) as error:
+        raise InputError(f"`{name}` cannot be read: {reason(error)}", text=name) from None
+
+
+def _read(
+    label: str, opened: AbstractContextManager[BinaryIO], name: str, folder: str | None, arguments: tuple[str, ...]
+) -> Script:
+    """Return a script that is a file; where its encoding is wrong, Python says so when it compiles the bytes."""
+    import tokenize
+
+    from gradcli.files import read_bytes
+    from gradcli.pytorch.session import Script
+
+    with opened as file:
+        data = read_bytes(file, label, MAX_SCRIPT_BYTES)
+    try:
+        encoding, _ = tokenize.detect_encoding(io.BytesIO(data).readline)
+        source = io.TextIOWrapper(io.BytesIO(data), encoding).read()
+    except (SyntaxError, UnicodeError, LookupError):
+        source = data.decode(errors="replace")
+    return Script(source, name, folder, arguments, data)

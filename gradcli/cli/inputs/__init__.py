@@ -1,0 +1,1 @@
+"""What commands read: systems, models and functions, points, cotangents, tangents and claims."""

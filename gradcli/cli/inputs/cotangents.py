@@ -1,0 +1,298 @@
+"""The cotangents of a run: what `--v` says, as one array for each output, one dictionary for each `backward` call."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from gradcli.data.arrays import array_of
+from gradcli.errors import InputError, Notes, nearest
+from gradcli.files import read_stdin
+from gradcli.graph.array import Array, Named
+from gradcli.graph.names import element_names, normal
+from gradcli.graph.node import Node
+from gradcli.graph.shapes import inside
+from gradcli.lang.values import Assignment, Cotangent, read_cotangent
+
+Outputs = Mapping[str, Node]
+
+MAX_CALLS = 100_000
+_DIGITS = 12  # of an index in the outputs
+MAX_JSON_BYTES = 2**28
+_IMPLICIT = "grad can be implicitly created only for scalar outputs"
+
+
+def implicit(outputs: Outputs) -> Named:
+    """Return the cotangent of `y.backward()`: 1, which only a scalar output has.
+
+    Errors: `InputError` with PyTorch's words for anything else.
+    """
+    name, first = next(iter(outputs.items()))
+    if len(outputs) == 1 and first.size == 1:
+        return {name: np.ones(first.shape)}
+    what = f"`{name}` has {first.size} elements" if len(outputs) == 1 else f"there are {len(outputs)} outputs"
+    raise InputError(
+        f'{what}, and no v: PyTorch says\n    "{_IMPLICIT}"',
+        hint="Only a scalar L has a gradient: v says which weighted sum of outputs L is.\n"
+        f"  {_example(outputs)} gives each its weight, --v onehot:0 picks one: the first row of J.\n"
+        "  --v ones is L = their sum. That is a choice too, and gradcli leaves it to you.",
+    )
+
+
+def explicit(cotangent: Cotangent, outputs: Outputs, strict: bool, notes: Notes) -> list[Named]:
+    """Return the calls of one `--v`: one, or one for each entry of a v that is longer than a scalar output.
+
+    Errors: `InputError` when v does not fit the outputs; with `strict`, also for the longer v.
+    """
+    try:
+        if cotangent.keyword == "ones":
+            return [{name: np.ones(y.shape) for name, y in outputs.items()}]
+        if cotangent.keyword == "onehot":
+            return [_onehot(cotangent.target, outputs)]
+        if cotangent.named:
+            return [_by_name(cotangent.named, outputs)]
+        return _in_order([array_of(v) for v in cotangent.values], outputs, strict, notes)
+    except InputError as error:
+        raise error.at(cotangent.span) from None
+
+
+def _zeros(outputs: Outputs) -> Named:
+    return {name: np.zeros(y.shape) for name, y in outputs.items()}
+
+
+def _onehot(target: str, outputs: Outputs) -> Named:
+    """Return zeros with a 1 at an element, by name or counted through all outputs."""
+    names = [(name, i, e) for name, y in outputs.items() for i, e in enumerate(element_names(name, y.shape))]
+    if re.fullmatch(r"-?[0-9]+", target):
+        k = int(target) if len(target) <= _DIGITS else len(names)
+        if not -len(names) <= k < len(names):
+            raise InputError(f"onehot:{target}: outputs are counted from 0 to {len(names) - 1}")
+        name, i, _ = names[k]
+    else:
+        wanted = normal(target.replace(" ", ""))
+        result = [(n, i) for n, i, e in names if e == wanted]
+        if not result:
+            hint = (
+                f"`{wanted}` has elements: onehot:{names[0][2]}"
+                if wanted in outputs
+                else nearest(wanted, [e for *_, e in names], "elements")
+            )
+            raise InputError(f"onehot:{wanted[:40]} names no element of the outputs", hint=hint)
+        name, i = result[0]
+    call = _zeros(outputs)
+    call[name].reshape(-1)[i] = 1
+    return call
+
+
+def _by_name(named: Sequence[Assignment], outputs: Outputs) -> Named:
+    """Return the values under their outputs' names, and 0 for the rest."""
+    call = _zeros(outputs)
+    for a in named:
+        if a.name not in call:
+            raise InputError(f"`{a.name}` is not an output", a.span, nearest(a.name, call, "outputs"))
+        value = array_of(a.value)
+        shape = call[a.name].shape
+        if a.key is None:
+            if value.shape != shape:
+                raise InputError(_mismatch(value, a.name, shape), a.span, f"{a.name} has {call[a.name].size} elements")
+            call[a.name] = value.copy()
+        elif value.shape or not inside(a.key, shape):
+            raise InputError(f"`{a.span.text}` is not an element of `{a.name}`, of shape {shape}", a.span)
+        else:
+            call[a.name][a.key] = value
+    return call
+
+
+def _mismatch(v: Array, name: str, shape: tuple[int, ...]) -> str:
+    return f"shape {v.shape} of v against shape {shape} of {name}"
+
+
+def _in_order(values: list[Array], outputs: Outputs, strict: bool, notes: Notes) -> list[Named]:
+    """Return the calls for values without names: as the only output, element by element, or output by output."""
+    shapes = [y.shape for y in outputs.values()]
+    if len(shapes) > 1 and [v.shape for v in values] == shapes:
+        return [dict(zip(outputs, values, strict=True))]
+    if len(values) > 1 and len({v.shape for v in values}) > 1:
+        raise InputError("the values of v have different shapes", hint=_wanted(outputs))
+    v = values[0] if len(values) == 1 else np.stack(values)
+    if len(outputs) == 1:
+        return _for_one(v, *next(iter(outputs.items())), strict, notes)
+    sizes = [y.size for y in outputs.values()]
+    total = sum(sizes)
+    if v.shape != (total,):
+        raise InputError(
+            f"shape {v.shape} of v against {len(outputs)} outputs with {total} elements", hint=_wanted(outputs)
+        )
+    parts = np.split(v, np.cumsum(sizes)[:-1])
+    return [{name: part.reshape(shape) for name, part, shape in zip(outputs, parts, shapes, strict=True)}]
+
+
+def _wanted(outputs: Outputs) -> str:
+    names = [e for name, y in outputs.items() for e in element_names(name, y.shape)[:5]]
+    return f"v has one number for each of {', '.join(names[:4])}{', …' if len(names) > 4 else ''}: {_example(outputs)}"
+
+
+def _example(outputs: Outputs) -> str:
+    """Return a `--v` that fits the outputs, to be typed with other numbers."""
+    shapes = [y.shape for y in outputs.values()]
+    size = sum(y.size for y in outputs.values())
+    if len(shapes) > 1 or (size > 6 and len(shapes[0]) == 1):
+        ones = ",".join("1" * min(size, 3)) + ",…" * (size > 3)
+        return f"--v {ones}" if len(shapes) > 1 else f"--v [{ones}]"
+    if size > 6:
+        return "--v @v.npy"
+    return f"--v {json.dumps(np.ones(shapes[0], int).tolist(), separators=(',', ':'))}"
+
+
+def _for_one(v: Array, name: str, output: Node, strict: bool, notes: Notes) -> list[Named]:
+    if v.shape == output.shape:
+        return [{name: v}]
+    longer = not output.shape and v.size and v.size <= MAX_CALLS
+    if not longer or strict:
+        size = ", ".join(map(str, v.shape))
+        wanted = ", ".join(map(str, output.shape))
+        raise InputError(
+            _mismatch(v, name, output.shape),
+            hint=f'PyTorch says "Mismatch in shape: grad_output[0] has a shape of torch.Size([{size}]) and output[0] '
+            f'has a shape of torch.Size([{wanted}])"'
+            + f"\n  v has the shape of {name}: {_example({name: output})}"
+            + ("\n  without --strict, gradcli makes one call for each entry" if longer else ""),
+        )
+    if v.size == 1:
+        return [{name: v.reshape(())}]
+    notes.add(
+        "note",
+        f"v has shape {v.shape} and {name} is a scalar: one backward call for each entry, accumulated."
+        "\n  One call with such a v: an error in today's PyTorch, as with `--strict`; old versions made these calls.",
+    )
+    return [{name: np.asarray(entry)} for entry in v.reshape(-1)]
+
+
+def from_json(text: str, outputs: Outputs) -> list[Named]:
+    """Return the cotangents in the JSON lines of another `gradcli backward`: its `grad` by name, a call a line.
+
+    Errors: `InputError` for what is no such JSON, and when no gradient belongs to an output.
+    """
+    lines = [line for line in text.splitlines() if line.strip()]
+    if not lines:
+        raise InputError(
+            "there is no JSON on standard input for `--v -`",
+            hint="for example: gradcli backward SECOND -f json | gradcli backward FIRST --v -",
+            options=("--v",),
+            text="-",
+        )
+    return [_from_line(line, number, outputs) for number, line in enumerate(lines, 1)]
+
+
+def _from_line(line: str, number: int, outputs: Outputs) -> Named:
+    try:
+        result = json.loads(line)
+    except (ValueError, RecursionError):
+        result = None
+    items = result.get("grad") if isinstance(result, dict) else None
+    if not isinstance(items, dict):
+        is_object = isinstance(result, dict)
+        raise InputError(
+            f"--v -: line {number} of standard input is not the JSON of another `gradcli backward`",
+            hint="it has no `grad` with a gradient for each name" if is_object else "it is not a JSON object",
+            options=("--v",),
+            text="-",
+        )
+    call = _zeros(outputs)
+    if not set(items) & set(call):
+        names = ", ".join(list(items)[:6])
+        raise InputError(
+            f"none of the gradients on standard input ({names}) is an output here", hint=nearest("", call, "outputs")
+        )
+    for name in call:
+        if name in items:
+            call[name] = _json_array(items[name], name, call[name].shape)
+    return call
+
+
+def _json_number(value: Any) -> float:
+    """Return a number, or what JSON writes as a string: "NaN", "Infinity", "-Infinity"."""
+    if isinstance(value, str) and value not in ("NaN", "Infinity", "-Infinity"):
+        raise ValueError
+    return float(value)
+
+
+def _json_array(value: Any, name: str, shape: tuple[int, ...]) -> Array:
+    try:
+        array = np.array(value, dtype=object)
+        result = np.array([_json_number(e) for e in array.flat]).reshape(array.shape)
+    except (ValueError, TypeError, OverflowError, RuntimeError):  # the last of more dimensions than NumPy has
+        raise InputError(
+            f"the gradient of `{name}` on standard input is not an array of numbers",
+            hint="where it is a formula, the first command needs a point: --at",
+        ) from None
+    if result.shape != shape:
+        raise InputError(_mismatch(result, name, shape))
+    return result
+
+
+def in_letters(cotangents: Sequence[str], outputs: Outputs) -> bool:
+    """Return whether formulas in v are wanted beside its numbers, as in `--v v=1,10`."""
+    return len(cotangents) == 1 and _numbers(cotangents[0], outputs) != cotangents[0]
+
+
+def _numbers(text: str, outputs: Outputs) -> str:
+    """Return the text after `v=`, if no output has that name."""
+    return text if "v" in outputs else re.sub(r"^\s*v\s*=", "", text)
+
+
+def _letters(outputs: Outputs, count: int | None) -> Named:
+    """Return the cotangents as letters, for formulas.
+
+    Errors: `InputError` where there are points, which need numbers.
+    """
+    if count != 0:
+        raise InputError(
+            "--v v is a letter, and a point needs numbers",
+            hint="--v v=1,10 has both; without --at, the gradients are formulas in v",
+            options=("--v",),
+            text="v",
+        )
+    from gradcli.pages.formulas import letters
+
+    return letters(outputs)
+
+
+def read_calls(
+    outputs: Outputs, count: int | None, cotangents: Sequence[str], strict: bool, notes: Notes
+) -> list[list[Named]]:
+    """Return for each of `count` points the cotangents of its `backward` calls; without a point, those of the formula.
+
+    A count of None means the points of a file, which all get the same.
+    """
+    points = max(1, count or 0)
+    calls: list[list[Named]] = [[] for _ in range(points)]
+    if not cotangents:
+        return [[implicit(outputs)]] * points
+    for text in cotangents:
+        if text.strip() == "v" and "v" not in outputs:  # formulas in v; an output of that name would have a value
+            calls[0].append(_letters(outputs, count))
+            continue
+        said = read_cotangent(_numbers(text, outputs))
+        if said.keyword != "stdin":
+            result = [explicit(said, outputs, strict, notes)] * points
+        else:
+            lines = from_json(read_stdin(MAX_JSON_BYTES), outputs)
+            if count is None and len(lines) > 1:
+                raise InputError(
+                    f"standard input has {len(lines)} lines of gradients; beside --points, --v - is one for all points",
+                    hint=f"cotangents that differ stand in the file of points, as `{next(iter(outputs))}.v`",
+                    options=("--points", "--v"),
+                    text="-",
+                )
+            if len(lines) not in (1, points):
+                counted = "1 point" if points == 1 else f"{points} points"
+                raise InputError(f"standard input has {len(lines)} lines of gradients for {counted}")
+            result = [[line] for line in (lines * points if len(lines) == 1 else lines)]
+        for mine, new in zip(calls, result, strict=True):
+            mine.extend(new)
+    return calls

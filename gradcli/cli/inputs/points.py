@@ -1,0 +1,236 @@
+"""The points of a run: `--at`, the defaults that a file declares, and `--shape` where there is no point; tangents."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from gradcli.data.arrays import array_of, assemble
+from gradcli.data.defaults import default_point
+from gradcli.errors import Fix, InputError, Notes, Source, Span, did_you_mean, nearest
+from gradcli.graph.array import Array, Named
+from gradcli.graph.names import element_names
+from gradcli.graph.node import Node
+from gradcli.graph.shapes import Shape, inside
+from gradcli.lang.joined import WITH_BRACKETS, with_brackets
+from gradcli.lang.system import System
+from gradcli.lang.values import Assignment, read_in_order, read_point, read_shapes
+from gradcli.process.platform import quote
+
+if TYPE_CHECKING:
+    from gradcli.cli.options import PointText  # `gradcli.parse` needs neither click nor the options of commands
+
+_WORD = 3  # letters of a name that may be misspelled: x1 is hardly meant to be x2
+_LISTED = 6  # names in a hint
+_TYPED = 60  # characters of an option that a hint repeats
+
+
+def read_shape_options(system: System, options: Sequence[str]) -> dict[str, Shape]:
+    """Return the shapes that `--shape` gives, of inputs that the system has."""
+    shapes: dict[str, Shape] = {}
+    for option in options:
+        for name, shape in read_shapes(option).items():
+            if name in shapes:
+                raise InputError(f"--shape: `{name}` is given two shapes", options=("--shape",), text=name)
+            _known(name, system, "--shape")
+            shapes[name] = shape
+    return shapes
+
+
+def _known(name: str, system: System, option: str) -> None:
+    """Check that a name is an input of the system."""
+    if name in system.uses or name in system.defaults:
+        return
+    if name in system.assigned:
+        raise InputError(
+            f"{option}: `{name}` is computed by the system",
+            hint="only inputs have values",
+            options=(option,),
+            text=name,
+        )
+    if not system.leaves():
+        system.graph({})  # a system that has no input is wrong itself
+    message = f"{option}: `{name}` is not in the system"
+    if fix := with_brackets(system, name):
+        raise InputError(message, hint=_brackets(fix), fix=fix, options=(option,), text=name)
+    raise InputError(message, hint=nearest(name, system.leaves(), "inputs"), options=(option,), text=name)
+
+
+def _brackets(fix: Fix) -> str:
+    return f"call a function with brackets: `{fix.text}`"
+
+
+def read_points(system: System, options: Sequence[PointText], shapes: Mapping[str, Shape]) -> list[Named]:
+    """Return the points, each with a value for every input; without `--at`, the defaults if they are complete.
+
+    Errors: `InputError` for a point that misses a variable, repeats one or has an unknown one, and for points of
+    different shapes.
+    """
+    declared = default_point(system)
+    points = [{**declared, **_point(option.assignments, system)} for option in options]
+    if not points:
+        complete = bool(declared) and set(system.leaves(shapes)) <= set(declared)
+        points = [declared] if complete else []
+    names = system.leaves({*shapes, *(n for p in points for n in p)})
+    for k, point in enumerate(points, 1):
+        which = f"point {k}" if len(points) > 1 else "the point"
+        missing = [n for n in names if n not in point]
+        if missing:
+            error = _missing_values(which, {n: shapes.get(n, ()) for n in missing}, options[k - 1], system.assigned)
+            fixes = (fix for name in (*point, *system.assigned) if (fix := with_brackets(system, name)))
+            if fix := next(fixes, None):
+                raise replace(error, hint=f"{_brackets(fix)}; or {error.hint}", fix=fix)
+            raise error
+        _check_shapes(which, point, {n: shapes.get(n, points[0][n].shape) for n in names}, options[k - 1 : k])
+    return [{n: point[n] for n in names} for point in points]
+
+
+def _check_shapes(which: str, point: Named, wanted: Mapping[str, Shape], options: Sequence[PointText]) -> None:
+    """Check that the values of a point have the inputs' shapes; `options` holds the typed text, if any."""
+    for name, shape in wanted.items():
+        if point[name].shape != shape:
+            at = [a.span for option in options for a in option.assignments if a.name == name]
+            raise InputError(
+                f"{which} has `{name}` of shape {point[name].shape}, but its shape is {shape}",
+                at[0] if at else None,
+                "all points have the same shapes",
+            )
+
+
+def _missing_values(which: str, missing: Mapping[str, Shape], option: str, assigned: Iterable[str]) -> InputError:
+    """Return the error of a point without values for some inputs, of those shapes; one may be a misspelled name."""
+    listed = "`, `".join(list(missing)[:_LISTED]) + "`" + " and more" * (len(missing) > _LISTED)
+    typed = option.strip() if len(option) <= _TYPED else "…"
+    added = quote(",".join(filter(None, (typed, example_of(missing)))))
+    end = Span(Source(option, "--at"), len(option), len(option))
+    function = next((name for name in missing if name in WITH_BRACKETS), None)
+    hint = f"add it: --at {added}"
+    if function:
+        hint = f"`{function}` is a function where it is called with brackets, `{function}(x)`; else {hint}"
+    elif meant := next((m for n in missing if len(n) >= _WORD and (m := did_you_mean(n, assigned))), None):
+        hint = f"{meant} else {hint}"
+    return InputError(f"{which} has no value for `{listed}", end, hint)
+
+
+def example_of(shapes: Mapping[str, Shape]) -> str:
+    """Return a point of inputs of these shapes, as it is typed.
+
+    >>> example_of({"a": (), "x": (2,)})
+    'a=1,x[0]=1,x[1]=1'
+    """
+    elements = [e for name, shape in shapes.items() for e in element_names(name, shape)[: _LISTED + 1]]
+    return ",".join([*(f"{e}=1" for e in elements[:_LISTED]), *["…"] * (len(elements) > _LISTED)])
+
+
+def read_constants(system: System, options: Sequence[PointText]) -> Named:
+    """Return the inputs that one `--at` gives beside a file of points."""
+    return {name: value for option in options for name, value in _point(option.assignments, system).items()}
+
+
+def _point(assignments: Sequence[Assignment], system: System) -> Named:
+    """Return the values of one `--at`."""
+    point: Named = {}
+    elements: dict[str, dict[tuple[int, ...], Any]] = {}
+    for a in assignments:
+        if a.optional and a.name not in system.uses and a.name not in system.defaults:
+            continue
+        try:
+            _known(a.name, system, "--at")
+            if a.key is None:
+                point[a.name] = array_of(a.value)
+            else:
+                elements.setdefault(a.name, {})[a.key] = array_of(a.value)
+        except InputError as error:
+            raise error.at(a.span) from None
+    for name, parts in elements.items():
+        point[name] = assemble(name, parts.items())
+    return point
+
+
+def read_tangent(leaves: Mapping[str, Node], options: Sequence[str], notes: Notes) -> Named:
+    """Return the tangent of each leaf: what `--u` gives, by name or in order, and 0 for the rest.
+
+    Without it, a single scalar leaf has 1.
+
+    Errors: `InputError` for names that are no leaves, for shapes that do not fit, and for several leaves without --u.
+    """
+    if len(options) > 1:
+        raise InputError(
+            "--u is given twice",
+            hint=f"one tangent has all inputs in it: --u {quote(','.join(options))}",
+            options=("--u",),
+        )
+    if not options:
+        return _implicit(leaves)
+    if options[0].strip() == "ones":
+        return {name: np.ones(x.shape) for name, x in leaves.items()}
+    if (values := read_in_order(options[0], "--u")) is not None:
+        return _in_order([array_of(v) for v in values], leaves)
+    tangent: Named = {name: np.zeros(x.shape) for name, x in leaves.items()}
+    said = read_point(options[0], "--u")
+    for a in said:
+        if a.name not in leaves and a.optional:
+            continue
+        if a.name not in leaves:
+            raise InputError(f"`{a.name}` is not an input here", a.span, nearest(a.name, leaves, "inputs"))
+        try:
+            value = array_of(a.value)
+        except InputError as error:
+            raise error.at(a.span) from None
+        _put(tangent, a, value)
+    named = {a.name for a in said}
+    missing = [name for name in leaves if name not in named]
+    if missing:
+        notes.add("note", f"{', '.join(missing[:6])}{', …' * (len(missing) > 6)}: not in `--u`, so the tangent is 0")
+    return tangent
+
+
+def _in_order(values: Sequence[Array], leaves: Mapping[str, Node]) -> Named:
+    """Return the tangents of values without names: of each leaf, or of each element of all leaves."""
+    shapes = [x.shape for x in leaves.values()]
+    if [v.shape for v in values] == shapes:
+        return dict(zip(leaves, values, strict=True))
+    numbers = np.concatenate([v.reshape(-1) for v in values])
+    sizes = [x.size for x in leaves.values()]
+    if len(numbers) != sum(sizes) or max(v.ndim for v in values) > (len(values) == 1):
+        given = f"shape {values[0].shape}" if len(values) == 1 else f"{len(values)} values"
+        raise InputError(
+            f"{given} of u against the inputs {', '.join(leaves)} with {sum(sizes)} elements",
+            hint=f"for example --u {_example(leaves)}",
+            options=("--u",),
+        )
+    parts = np.split(numbers, np.cumsum(sizes)[:-1])
+    return {name: part.reshape(shape) for name, part, shape in zip(leaves, parts, shapes, strict=True)}
+
+
+def _example(leaves: Mapping[str, Node]) -> str:
+    return quote(example_of({name: x.shape for name, x in leaves.items()}))
+
+
+def _put(tangent: Named, said: Assignment, value: Array) -> None:
+    """Assign a tangent to a leaf, or to one of its elements."""
+    name, shape = said.name, tangent[said.name].shape
+    if said.key is None and value.shape != shape:
+        raise InputError(
+            f"the tangent has shape {value.shape}, and `{name}` has shape {shape}",
+            said.span,
+            "a tangent has a number for each element: how fast it changes",
+        )
+    if said.key is None:
+        tangent[name] = value
+    elif value.shape or not inside(said.key, shape):
+        raise InputError(f"`{said.span.text}` is not an element of `{name}`, of shape {shape}", said.span)
+    else:
+        tangent[name][said.key] = value
+
+
+def _implicit(leaves: Mapping[str, Node]) -> Named:
+    if len(leaves) == 1 and (name := next(iter(leaves))) and leaves[name].size == 1:
+        return {name: np.ones(leaves[name].shape)}
+    raise InputError(
+        "no tangent is given: J·u needs a u, which says how fast each input changes",
+        hint=f"for example --u {_example(leaves)}; an input that is left out has 0",
+    )

@@ -1,0 +1,119 @@
+"""Lines of Python that are not too long, broken as Black breaks them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+WIDTH = 88
+
+
+@dataclass(frozen=True)
+class Tree:
+    """An expression with brackets: the text up to the opening bracket, the items, and the closing bracket."""
+
+    start: str
+    items: tuple[Tree | str, ...]
+    end: str
+
+    @property
+    def flat(self) -> str:
+        """The expression on one line."""
+        return f"{self.start}{', '.join(i if isinstance(i, str) else i.flat for i in self.items)}{self.end}"
+
+
+def listed(start: str, items: Sequence[Tree | str], end: str) -> list[str]:
+    """Return the lines of a call or a list, the first of which is indented as `start` is.
+
+    >>> listed("x = f(", ["a", "b"], ")")
+    ['x = f(a, b)']
+    >>> listed("f(", ["a" * 42, "b" * 42], ")")[1:]
+    ['    aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa,', '    bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb,', ')']
+    """
+    margin = start[: len(start) - len(start.lstrip())]
+    return _lines(Tree(start, tuple(items), end), margin)
+
+
+def _lines(tree: Tree | str, margin: str, first: str = "", last: str = "") -> list[str]:
+    """Return the lines of an expression between the texts `first` and `last`."""
+    whole = f"{first}{tree if isinstance(tree, str) else tree.flat}{last}"
+    if isinstance(tree, str) or len(whole) <= WIDTH:
+        return [whole]
+    inner = f"{margin}    "
+    body = ", ".join(i if isinstance(i, str) else i.flat for i in tree.items)
+    lines = [f"{first}{tree.start}"]
+    if len(tree.items) == 1:
+        lines += _lines(tree.items[0], inner, inner)
+    elif len(inner + body) <= WIDTH:
+        lines.append(f"{inner}{body}")
+    else:
+        for item in tree.items:
+            lines += _lines(item, inner, inner, ",")
+    return [*lines, f"{margin}{tree.end}{last}"]
+
+
+def bracketed(start: str, items: Sequence[str]) -> list[str]:
+    """Return the lines of `return` with several values, in brackets where they do not fit on one line.
+
+    >>> bracketed("return ", ["a", "b"])
+    ['return a, b']
+    """
+    one = f"{start}{', '.join(items)}"
+    if len(one) <= WIDTH:
+        return [one]
+    margin = start[: len(start) - len(start.lstrip())]
+    return [f"{start}(", *(f"{margin}    {item}," for item in items), f"{margin})"]
+
+
+_OPENS, _CLOSES = "([{", ")]}"
+
+
+def broken(line: str) -> list[str]:
+    """Return a line, or the lines that it is broken into at the brackets it ends with.
+
+    >>> broken("x = np.stack([" + "a, " * 30 + "a])")[0]
+    'x = np.stack('
+    """
+    if len(line) <= WIDTH or line[-1] not in _CLOSES or line[-2:] == ",)":
+        return [line]
+    start = _opening(line)
+    return listed(line[: start + 1], [_parsed(item) for item in _items(line[start + 1 : -1])], line[-1])
+
+
+def _parsed(text: str) -> Tree | str:
+    """Return an expression as a tree of its brackets, or as it stands where it does not end with a bracket.
+
+    A tuple of one item, `(a,)`, stays as it stands, too.
+    """
+    if text[-1] not in _CLOSES or text[-2:] == ",)":
+        return text
+    start = _opening(text)
+    return Tree(text[: start + 1], tuple(map(_parsed, _items(text[start + 1 : -1]))), text[-1])
+
+
+def _opening(text: str) -> int:
+    """Return where the bracket is opened that the text ends with."""
+    depth = 0
+    for k in range(len(text) - 1, -1, -1):
+        depth += (text[k] in _CLOSES) - (text[k] in _OPENS)
+        if not depth:
+            return k
+    return 0
+
+
+def _items(text: str) -> list[str]:
+    """Return the parts between commas outside of brackets and of quotes.
+
+    >>> _items('a, f(b, c), "x,y"')
+    ['a', 'f(b, c)', '"x,y"']
+    """
+    items, depth, item = [], 0, ""
+    for part in re.findall(r'"[^"]*"|.', text):
+        depth += (part in _OPENS) - (part in _CLOSES)
+        if part == "," and not depth:
+            items.append(item.strip())
+            item = ""
+        else:
+            item += part
+    return [*items, item.strip()] if item.strip() else items

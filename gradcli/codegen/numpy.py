@@ -1,0 +1,199 @@
+"""NumPy: what each operation is there, at one point or at many along a last axis, and the file of functions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from gradcli.codegen.array_rules import einsum_text, inserted, numbers_text, scattered, shared
+from gradcli.codegen.arrays import ArrayLanguage, ArrayWriter, Rule, Text, number_literal, tuple_literal
+from gradcli.codegen.helpers import needed
+from gradcli.codegen.numpy_helpers import HELPERS
+from gradcli.codegen.program import Program
+from gradcli.codegen.python import RESERVED as RESERVED
+from gradcli.codegen.python import assembled, function_lines, self_test
+from gradcli.codegen.spelling import names_in
+from gradcli.engine.evaluate import number
+from gradcli.graph.node import Node
+from gradcli.graph.operations import OPERATIONS
+from gradcli.graph.shapes import Shape
+
+
+def _shape(w: ArrayWriter, shape: Shape) -> str:
+    """Return a shape followed by that of the points."""
+    return tuple_literal([*map(str, shape), f"*{w.points()}"])
+
+
+def _zeros(w: ArrayWriter, node: Node) -> str:
+    return w.named(f"np.zeros({_shape(w, node.shape)})", w.own_name(node))
+
+
+def _scatter(w: ArrayWriter, node: Node, args: Sequence[Text]) -> str:
+    return scattered(w, node, args, _zeros(w, node))
+
+
+def _scatter_add(w: ArrayWriter, node: Node, args: Sequence[Text]) -> str:
+    axis, indices, _ = node.settings
+    name = _zeros(w, node)
+    before = "slice(None), " * axis
+    at = w.indices(indices.numbers)
+    key = f"({before}{at})" if axis else at
+    w.line(f"np.add.at({name}, {key}, {args[0]})")
+    return name
+
+
+def _take(w: ArrayWriter, node: Node, args: Sequence[Text]) -> str:
+    axis, indices = node.settings
+    return f"np.take({args[0]}, {w.indices(indices.numbers)}, axis={axis})"
+
+
+def _from_diagonal(w: ArrayWriter, node: Node, args: Sequence[Text]) -> str:
+    name = _zeros(w, node)
+    indices = w.named(f"np.arange({min(node.shape[:2])})")
+    w.line(f"{name}[{indices}, {indices}] = {args[0]}")
+    return name
+
+
+def _scan(w: ArrayWriter, node: Node, args: Sequence[Text]) -> str:
+    """Write a recurrence as a loop along the axis, which is moved to the front."""
+    (axis,) = node.settings
+    a, b = args if axis == 0 else (w.named(f"np.moveaxis({x}, {axis}, 0)") for x in args)
+    a = w.named(a)
+    name = w.named(f"np.array({b})")
+    k = next(w.fresh)
+    w.line(f"for {k} in range(1, len({name})):")
+    w.line(f"    {name}[{k}] += {a}[{k} - 1] * {name}[{k} - 1]")
+    return name if axis == 0 else f"np.moveaxis({name}, 0, {axis})"
+
+
+def mask(function: str) -> Rule:
+    """Return the rule of a one-hot mask along an axis, at the index that `function` gives."""
+
+    def rule(w: ArrayWriter, node: Node, args: Sequence[Text]) -> str:
+        (axis,) = node.settings
+        x = w.named(args[0])
+        result = function.format(x=x, axis=axis, middle=(node.shape[axis] - 1) // 2)
+        return f"{w.helper('_is_at')}({result}, {node.shape[axis]}, {axis})"
+
+    return rule
+
+
+def argsort(w: ArrayWriter, node: Node, args: Sequence[Text]) -> str:
+    """Return the indices that sort the elements, stably."""
+    axis, descending = node.settings
+    if not descending:
+        return f'np.argsort({args[0]}, axis={axis}, kind="stable")'
+    flipped = f'np.argsort(np.flip({args[0]}, {axis}), axis={axis}, kind="stable")'
+    return f"{node.shape[axis] - 1} - np.flip({flipped}, {axis})"
+
+
+def _put_along(w: ArrayWriter, node: Node, args: Sequence[Text]) -> str:
+    (axis,) = node.settings
+    name = _zeros(w, node)
+    w.line(f"np.put_along_axis({name}, {args[1]}, {args[0]}, axis={axis})")
+    return name
+
+
+def _einsum(w: ArrayWriter, node: Node, args: Sequence[Text]) -> str:
+    subscripts = einsum_text(node).replace(",", "...,").replace("->", "...->") + "..."
+    return f'np.einsum("{subscripts}", {args[0]}, {args[1]})'
+
+
+def _linear(function: str) -> Rule:
+    def rule(w: ArrayWriter, node: Node, args: Sequence[Text]) -> str:
+        return f"{w.helper('_linear')}({function.format(*node.settings)}, {w.points()}, {', '.join(args)})"
+
+    return rule
+
+
+def _reshape(w: ArrayWriter, node: Node, args: Sequence[Text]) -> str:
+    key = inserted(node.args[0].shape, node.shape)
+    if key is not None and node.args[0].shape:
+        return f"{args[0].atom}[{key}]"
+    return f"np.reshape({args[0]}, {_shape(w, node.shape)})"
+
+
+def _triangle(op: str) -> Rule:
+    def rule(w: ArrayWriter, node: Node, args: Sequence[Text]) -> str:
+        kept = f"np.{op}(np.ones({tuple(node.shape[-2:])}, dtype=bool), {node.settings[0]})"
+        return f"np.where({w.helper('_spread')}({kept}, {w.points()}), {args[0]}, 0.0)"
+
+    return rule
+
+
+def _stack(w: ArrayWriter, node: Node, args: Sequence[Text]) -> str:
+    parts = f"[{', '.join(args)}]"
+    if not all(a in w.varying for a in node.args) and any(a in w.varying for a in node.args):
+        parts = f"np.broadcast_arrays({', '.join(args)})"
+    axis = f", axis={node.settings[0]}" if node.settings[0] else ""
+    return f"np.stack({parts}{axis})"
+
+
+def _concatenate(w: ArrayWriter, node: Node, args: Sequence[Text]) -> str:
+    parts = [
+        a if n in w.varying else f"np.broadcast_to({a}, {_shape(w, n.shape)})"
+        for n, a in zip(node.args, args, strict=True)
+    ]
+    axis = f", axis={node.settings[0]}" if node.settings[0] else ""
+    return f"np.concatenate([{', '.join(parts)}]{axis})"
+
+
+RULES: dict[str, Rule | str] = {
+    **shared("numpy", "np"),
+    **{op: f"_{op}({', '.join(['{}'] * row.arity)})" for op, row in OPERATIONS.items() if f"_{op}" in HELPERS},
+    "recurrence": _scan,
+    "argmax_mask": mask("np.argmax({x}, axis={axis})"),
+    "argmin_mask": mask("np.argmin({x}, axis={axis})"),
+    "argmedian_mask": mask('np.take(np.argsort({x}, axis={axis}, kind="stable"), {middle}, axis={axis})'),
+    "argsort": argsort,
+    "put_along": _put_along,
+    "matmul": _einsum,
+    "einsum": _einsum,
+    **{op: _linear(f"np.{name}") for op, name in names_in("numpy", "matrix").items()},
+    "eigvalsh": _linear("lambda m: np.linalg.eigvalsh((m + np.swapaxes(m, -1, -2))/2)"),
+    "eigvecsh": _linear("lambda m: np.linalg.eigh((m + np.swapaxes(m, -1, -2))/2)[1]"),
+    "svd_u": _linear("lambda m: np.linalg.svd(m, full_matrices={})[0]"),
+    "svd_vh": _linear("lambda m: np.linalg.svd(m, full_matrices={})[2]"),
+    "reshape": _reshape,
+    "broadcast": lambda w, node, args: f"np.broadcast_to({args[0]}, {_shape(w, node.shape)})",
+    "from_diagonal": _from_diagonal,
+    "triu": _triangle("triu"),
+    "tril": _triangle("tril"),
+    "take": _take,
+    "scatter_add": _scatter_add,
+    "scatter": _scatter,
+    "concatenate": _concatenate,
+    "stack": _stack,
+}
+
+
+def _array(w: ArrayWriter, node: Node) -> str:
+    if node.value is not None:
+        return f"np.full({_shape(w, node.shape)}, {number_literal(number(node.value))})"
+    return f"{w.helper('_spread')}({numbers_text(node)}, {w.points()})"
+
+
+def _result(w: ArrayWriter, node: Node, text: str) -> str:
+    """Return a result, of all points also where it is the same at all."""
+    if node in w.varying:
+        return text
+    if not node.shape:
+        return f"np.full({w.points()}, {text})"
+    return text if node.value is not None else f"np.broadcast_to({text}, {_shape(w, node.shape)})"
+
+
+LANGUAGE = ArrayLanguage("numpy", RULES, _array, _result)
+_ABOUT = [
+    "Arguments are numbers, and arrays of the shapes below.  Each may have one more axis,",
+    "the last, for many points; the results then have it, too.",
+]
+NUMBERS = False  # whether its functions have numbers and flat arrays alone
+
+
+def source(program: Program) -> str:
+    """Return the file."""
+    called: set[str] = set()
+    functions = [function_lines(f, LANGUAGE, called) for f in program.functions]
+    helpers = needed(called, HELPERS)
+    imports = ["import math", ""] if any("math." in line for lines in helpers for line in lines) else []
+    tested = self_test(program, ["np.array"], "np")
+    return assembled(program, "NumPy", [*imports, "import numpy as np"], [*helpers, *functions], tested, _ABOUT)

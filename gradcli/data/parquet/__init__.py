@@ -1,1 +1,0 @@
-"""Files, and folders of files, of points and of results in Parquet: columns as in CSV."""

@@ -1,1 +1,0 @@
-"""The computation of a live page, as data."""

@@ -1,0 +1,1 @@
+"""The results of commands as plain data, computed from a graph, points and cotangents."""

@@ -1,0 +1,97 @@
+"""Corners: points at which a function has no derivative, and what PyTorch takes there, by the rows of the table."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import NamedTuple
+
+import numpy as np
+
+from gradcli.errors import Notes
+from gradcli.graph.calls import opened
+from gradcli.graph.graph import Graph
+from gradcli.graph.names import element_names
+from gradcli.graph.node import Node
+from gradcli.graph.operations import OPERATIONS
+from gradcli.graph.vjp import active_nodes
+from gradcli.notation.numbers import number_text
+from gradcli.pages.results import Array
+
+_NODES = 5_000  # of a system that is looked into: more would take longer than the rest of the page
+_SHOWN = 60  # characters of an expression: a note fits on two lines
+
+
+class Condition(NamedTuple):
+    """A corner: the condition as a node of booleans, the node and the argument at it, and what the rule gives there."""
+
+    node: Node
+    argument: Node
+    taken: str
+
+
+def condition(node: Node, active: Collection[Node]) -> Condition | None:
+    """Return where a node has its corner in an active argument; None for one that has none.
+
+    >>> from gradcli.graph.construct import call
+    >>> from gradcli.graph.node import leaf
+    >>> x = leaf()
+    >>> condition(call("abs", x), {x}).taken
+    '0, the middle of -1 and 1'
+    """
+    corner = OPERATIONS[node.op].corner if node.args else None
+    if corner is None or not all(a.size for a in node.args):
+        return None
+    argument = next((node.args[i] for i in corner.positions if node.args[i] in active), None)
+    if argument is None:
+        return None
+    return Condition(corner.at(node, *node.settings, *node.args), argument, corner.text(node.settings))
+
+
+class Corners:
+    """The corners of a system, and the notes on those that a point lies on; a very large system has none.
+
+    `nodes` are those whose values the notes are made of: without a corner there are none.
+    """
+
+    def __init__(self, graph: Graph, wanted: bool = True) -> None:
+        self._graph = graph = opened(graph) if wanted else graph
+        looked_into = graph.nodes if wanted and len(graph.nodes) <= _NODES else ()
+        active = active_nodes(graph, graph.inputs.values()) if looked_into else set()
+        with np.errstate(all="ignore"):
+            self._conditions = {n: c for n in looked_into if (c := condition(n, active)) is not None}
+        self.nodes = (*graph.nodes, *(c.node for c in self._conditions.values())) if self._conditions else ()
+
+    def note(self, values: Mapping[Node, Array], warnings: Notes, notes: Notes, page: bool) -> tuple[str, ...]:
+        """Return the warnings at a point, and a note for each operation whose corner the point lies on.
+
+        `values` holds those of `nodes` at the point.  The warnings are added to `notes`, and for a page the notes, too.
+        """
+        added = notes.extend(warnings)
+        result = tuple(
+            f"{_where(self._graph, node, c, values)} has no derivative: PyTorch takes {c.taken}"
+            for node, c in self._conditions.items()
+            if values[c.node].any()
+        )
+        for text in result if page else ():
+            notes.add("note", text)
+        return (*added, *result)
+
+
+def _where(graph: Graph, node: Node, corner: Condition, values: Mapping[Node, Array]) -> str:
+    """Return the operation and the first index of its corner, in words: at x = 0, abs(x)."""
+    from gradcli.notation.nodes import Notation, readable_names
+
+    notation = Notation(readable_names(graph))
+    argument, expression, mask = corner.argument, notation.expression(node), values[corner.node]
+    if len(expression) > _SHOWN and node in notation.names:
+        return f"at this point, {notation.names[node]}"
+    index = int(np.flatnonzero(mask)[0])
+    name = notation.name(argument)
+    if argument.shape and mask.shape == argument.shape:
+        name = element_names(name if argument in notation.names else f"({name})", argument.shape)[index]
+    value = np.broadcast_to(values[argument], mask.shape).reshape(-1)[index]
+    return f"at {_short(name)} = {number_text(float(value))}, {_short(expression)}"
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= _SHOWN else f"{text[: _SHOWN - 1]}…"

@@ -1,0 +1,123 @@
+"""The one evaluation of a command: all that a result is to show is a node, and the engine computes them together."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from itertools import islice
+from types import MappingProxyType
+
+import numpy as np
+
+from gradcli.engine.evaluate import at_block, at_point, at_points
+from gradcli.graph.array import Array, Named
+from gradcli.graph.graph import Graph, scheduled
+from gradcli.graph.node import Node, leaf
+from gradcli.graph.rewrite import common_subexpressions, substituted
+
+_SHARED = 5_000  # nodes: in a larger graph, the search for equal ones takes longer than it saves
+
+Values = Mapping[Node, Array]
+NOTHING: Values = MappingProxyType({})
+
+
+def evaluated(
+    inputs: Mapping[str, Node],
+    points: Sequence[Named],
+    wanted: Iterable[Node],
+    same: Collection[str] = (),
+    block: bool = False,
+    known: Values = NOTHING,
+) -> Iterator[Values]:
+    """Yield the values of the wanted nodes at each point, in their own shapes, as float64.
+
+    Points hold seeds too (`y.v`, `x.u`), where the wanted nodes read some.  Equal operations on equal arguments are
+    computed once, unless there are very many.  The numbers of a point depend neither on what else is wanted nor on the
+    other points.  `same` names the inputs that do not vary.  With `block`, each of `points` is a block of points, along
+    the last axis of its arrays, and so are its values.  What is `known`, of a single point, is not computed.
+
+    >>> import numpy as np
+    >>> from gradcli.graph.node import leaf
+    >>> x = leaf()
+    >>> y, z = 3 * x, (3 * x) ** 2
+    >>> [values[z].item() for values in evaluated({"x": x}, [{"x": np.array(2.0)}], [y, z])]
+    [36.0]
+    """
+    wanted = list(dict.fromkeys(wanted))
+    if known:
+        yield from _with_known(inputs, points, wanted, known)
+        return
+    nodes = scheduled(wanted, inputs.values())
+    if len(nodes) > _SHARED:
+        yield from _evaluated(Graph(nodes, inputs, {}), points, wanted, same, block)
+        return
+    computed = common_subexpressions(nodes)
+    distinct = list(dict.fromkeys(computed[n] for n in wanted))
+    for values in _evaluated(Graph.of(inputs, {}, distinct), points, distinct, same, block):
+        yield {n: values[computed[n]] for n in wanted}
+
+
+def _with_known(
+    inputs: Mapping[str, Node], points: Sequence[Named], wanted: Sequence[Node], known: Values
+) -> Iterator[Values]:
+    """Yield the values of the wanted nodes at each point, computed from nodes whose values are known: these are leaves.
+
+    >>> import numpy as np
+    >>> x = leaf()
+    >>> y = 3 * x
+    >>> [values[z].item() for z in [y**2] for values in evaluated({}, [{}], [z], known={y: np.array(2.0)})]
+    [4.0]
+    """
+    leaves = {n: leaf(n.shape, n.dtype) for n in known}
+    names = {f"\0{k}": n for k, n in enumerate(known)}
+    replaced = dict(zip(wanted, substituted(wanted, leaves), strict=True))
+    more = {name: known[n] for name, n in names.items()}
+    whole = {**inputs, **{name: leaves[n] for name, n in names.items()}}
+    for values in evaluated(whole, [{**at, **more} for at in points], replaced.values()):
+        yield {n: values[r] for n, r in replaced.items()}
+
+
+def _evaluated(
+    graph: Graph, points: Sequence[Named], wanted: Sequence[Node], same: Collection[str], block: bool
+) -> Iterator[Values]:
+    if not block:
+        return at_points(graph, points, wanted, same)
+    return (at_block(graph, some, wanted, same) for some in points)
+
+
+def evaluated_runs(
+    inputs: Mapping[str, Node],
+    points: Sequence[Named],
+    runs: Sequence[Sequence[Named]],
+    wanted: Iterable[Node],
+    same: Collection[str] = (),
+    block: bool = False,
+    known: Values = NOTHING,
+) -> Iterator[list[Values]]:
+    """Yield the values at each point once for each of its runs, `runs[p]` being their seeds."""
+    columns = [at | run for at, of_point in zip(points, runs, strict=True) for run in of_point]
+    several = runs and len(runs[0]) > 1
+    same = {*same} - {*runs[0][0]} if several else same
+    values = evaluated(inputs, columns, wanted, same, block, known)
+    for of_point in runs:
+        yield list(islice(values, len(of_point)))
+
+
+def seeded(suffix: str, seeds: Named) -> Named:
+    """Return cotangents (suffix `v`) or tangents (`u`) under the names that they have as inputs of a graph."""
+    return {f"{name}.{suffix}": value for name, value in seeds.items()}
+
+
+def sweep_inputs(at: Named, calls: Sequence[Named]) -> Named:
+    """Return the inputs of a reverse sweep at a point: the leaves, and the cotangents of calls along the last axis."""
+    return {name: value[..., None] for name, value in at.items()} | cotangents(calls)
+
+
+def cotangents(calls: Sequence[Named]) -> Named:
+    """Return the cotangents of calls as inputs of a sweep, along the last axis."""
+    return {f"{name}.v": np.stack([call[name] for call in calls], axis=-1) for name in calls[0]}
+
+
+def outputs_at(graph: Graph, at: Mapping[str, Array]) -> Named:
+    """Return the values of the outputs at one point, in their own shapes."""
+    result = at_point(graph, at, graph.outputs.values())
+    return {name: result[y] for name, y in graph.outputs.items()}

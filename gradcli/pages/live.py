@@ -1,0 +1,364 @@
+"""A live page as data: each value with the function that computes it, each pass with the adjoints it adds.
+
+The functions are JavaScript, exported from the graphs that everything else comes from: one for each kind of operation,
+of its passes and of its local derivatives.  Equal operations share theirs, so that a page of 2,000 of them has a few
+dozen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from gradcli.codegen.helpers import needed
+from gradcli.codegen.javascript import HELPERS, RESERVED, body
+from gradcli.codegen.program import Function, loop_function
+from gradcli.engine.evaluate import number
+from gradcli.errors import InputError
+from gradcli.graph.graph import Graph, appearance, dimensions, scheduled
+from gradcli.graph.names import adjoint_name
+from gradcli.graph.node import Node, leaf
+from gradcli.graph.operations import OPERATIONS
+from gradcli.graph.rewrite import substituted
+from gradcli.graph.shapes import Shape
+from gradcli.graph.vjp import active_nodes, reverse, sweep
+from gradcli.notation.nodes import Notation, readable_names
+from gradcli.pages.backward.loss import any_loss
+from gradcli.pages.backward.steps import rule
+from gradcli.pages.corners import condition
+from gradcli.pages.formulas import formula_count, symbolic
+from gradcli.pages.picture.boxes import Kind, Picture, View
+from gradcli.pages.picture.picture import picture
+from gradcli.pages.results import Array, Named, style_of
+from gradcli.pages.trace import Trace, numeric_trace
+
+_OUTPUTS = 6  # in the title: a line
+_ENTRIES = 36  # of a Jacobian that is shown: a matrix of 6 by 6
+_ELEMENTS = 400  # of a system whose Jacobian has formulas: more would keep the reader waiting
+_LONG = 60  # letters of an expression that a sentence names: a line
+_LETTERS = 28  # of such a formula: the width of a column
+ADJOINT, RESULT = -1, -2  # what a function may read beside the arguments of its operation
+
+
+@dataclass(frozen=True)
+class LiveNode:
+    """A value: its names, what computes it from the nodes `args`, and its value and adjoint at the first point.
+
+    `formula` is in the names of the nodes around it, and `written` in the user's names; both are empty for a leaf.
+    `call` is None for a leaf, and for a constant, which has no name.
+    """
+
+    name: str
+    bar: str
+    kind: Kind | str
+    shape: Shape
+    single: bool
+    formula: str
+    written: str
+    args: tuple[int, ...]
+    call: Call | None
+    value: Array
+    adjoint: Array | None
+
+
+@dataclass(frozen=True)
+class LivePass:
+    """A pass of the sweep: from a node to the argument at a position, with its rule as text."""
+
+    node: int
+    position: int
+    rule: str
+    pull: Pull
+
+
+@dataclass(frozen=True)
+class LiveCorner:
+    """A node that may have a corner: the call that returns at which elements, and the note on it.
+
+    `argument` is the node whose value is named, in the user's names, which is empty where it would be long;
+    `expression` is what has the corner.
+    """
+
+    node: int
+    argument: int
+    name: str
+    expression: str
+    taken: str
+    call: Call
+
+
+@dataclass(frozen=True)
+class LivePage:
+    """A live page: the nodes in the order of computation, the passes in theirs, and the texts around them.
+
+    `statements` are the nodes that have lines of their own; `wrt` are the leaves that have gradients; `v` are the
+    cotangents, by the nodes of the outputs.  `command` is the command that shows the same numbers, without its point.
+    """
+
+    title: str
+    scalar: str
+    nodes: tuple[LiveNode, ...]
+    passes: tuple[LivePass, ...]
+    inputs: Mapping[str, int]
+    outputs: Mapping[str, int]
+    wrt: tuple[int, ...]
+    v: Named
+    statements: tuple[int, ...]
+    drawing: Picture
+    corners: tuple[LiveCorner, ...] = ()
+    command: str = ""
+    pytorch: tuple[Mapping[str, str], Sequence[str]] | None = None
+    jacobian: Sequence[Sequence[str]] | None = None
+
+
+def live(graph: Graph, view: View, kernels: Kernels, command: str = "", formulas: bool = False) -> LivePage:
+    """Return the page of a system at a point; without one, all inputs are 1, and so is a cotangent that is missing.
+
+    With `formulas`, also those of a small Jacobian, and the system in PyTorch.
+
+    >>> from gradcli.graph.node import leaf
+    >>> x = leaf()
+    >>> page = live(Graph.of({"x": x}, {"y": x * x}), View(["x"], {"x": np.array(3.0)}), Kernels())
+    >>> [(n.name, n.formula, float(n.value), float(n.adjoint)) for n in page.nodes]
+    [('x', '', 3.0, 6.0), ('y', 'x*x', 9.0, 1.0)]
+    """
+    at = view.at or {name: np.ones(x.shape) for name, x in graph.inputs.items()}
+    v = view.v or {name: np.ones(y.shape) for name, y in graph.outputs.items()}
+    swept = sweep(graph, view.wrt)
+    with np.errstate(all="ignore"):
+        trace = numeric_trace(graph, swept, at, [v])
+    scalar = _scalar(graph)
+    indices = {n: k for k, n in enumerate(graph.nodes)}
+    passes = []
+    for p in swept.passes:
+        bars = [adjoint_name(trace.names[n], scalar) for n in (p.node, p.argument)]
+        rule_text = rule(p, trace.names, bars[0], bars[1], trace.several(p.argument)).text
+        passes.append(LivePass(indices[p.node], p.position, rule_text, kernels.pull(p.node, p.position)))
+    return LivePage(
+        title=", ".join(list(graph.outputs)[:_OUTPUTS]),
+        scalar=scalar,
+        nodes=tuple(_nodes(graph, trace, kernels, scalar)),
+        passes=tuple(passes),
+        inputs={name: indices[graph.inputs[name]] for name in appearance(graph)},
+        outputs={name: indices[n] for name, n in graph.outputs.items()},
+        wrt=tuple(indices[graph.inputs[name]] for name in view.wrt),
+        v=v,
+        statements=tuple(indices[n] for n in _statements(graph)),
+        drawing=picture(graph, View(view.wrt, fold=view.fold)),
+        corners=tuple(_corners(graph, view.wrt, kernels)),
+        command=command,
+        pytorch=_pytorch(graph) if formulas else None,
+        jacobian=_jacobian(graph, [name for name in appearance(graph) if name in view.wrt], formulas),
+    )
+
+
+def _corners(graph: Graph, wrt: Sequence[str], kernels: Kernels) -> Iterator[LiveCorner]:
+    indices = {n: k for k, n in enumerate(graph.nodes)}
+    notation = Notation(readable_names(graph))
+    active = active_nodes(graph, [graph.inputs[name] for name in wrt])
+    for node in graph.nodes:
+        corner = condition(node, active)
+        if corner is None:
+            continue
+        argument, expression = corner.argument, notation.expression(node)
+        if len(expression) > _LONG:
+            expression = notation.names.get(node, f"{expression[: _LONG - 1]}…")
+        name = notation.name(argument)
+        name = f"({name})" if argument.shape and argument not in notation.names else name
+        name = name if len(name) <= _LONG else ""
+        yield LiveCorner(indices[node], indices[argument], name, expression, corner.taken, kernels.corner(node))
+
+
+def _pytorch(graph: Graph) -> tuple[Mapping[str, str], Sequence[str]] | None:
+    """Return the statements of the system in PyTorch, and its names; None where PyTorch does not have an operation."""
+    from gradcli.pages.backward.torch_script import statements
+
+    try:
+        return statements(graph)
+    except InputError:
+        return None
+
+
+def _jacobian(graph: Graph, wrt: Sequence[str], formulas: bool) -> Sequence[Sequence[str]] | None:
+    """Return the formulas of J that can be read, an empty text for each of the others; None where J is large."""
+    rows, columns = dimensions(graph, wrt)
+    if not 0 < rows * columns <= _ENTRIES:
+        return None
+    texts = [[""] * columns for _ in range(rows)]
+    if not formulas or formula_count(graph) > _ELEMENTS:
+        return texts
+    from gradcli.algebra.formulas import TooDeepError
+    from gradcli.notation.formulas import code
+
+    style = style_of(graph)
+    try:
+        entries_of = symbolic(graph, wrt)
+        if not entries_of.where:
+            for (i, j), entry in entries_of.entries.items():
+                formula = code(entry, style.decimals, style.taken)
+                texts[i][j] = formula if len(formula) <= _LETTERS else ""
+    except (InputError, TooDeepError):
+        pass
+    return texts
+
+
+def _statements(graph: Graph) -> list[Node]:
+    """Return the nodes with a line each: computed nodes with a name, and outputs, which may be inputs."""
+    outputs = set(graph.outputs.values())
+    return [n for n in dict.fromkeys([*graph.names.values(), *graph.outputs.values()]) if n.args or n in outputs]
+
+
+def _scalar(graph: Graph) -> str:
+    """Return the name of the scalar L of the adjoints: the only output, if it is a scalar, or a new name."""
+    (name, y), *others = graph.outputs.items()
+    return name if not others and not y.shape and name.isidentifier() else any_loss(graph)
+
+
+def _nodes(graph: Graph, trace: Trace, kernels: Kernels, scalar: str) -> Sequence[LiveNode]:
+    indices = {n: k for k, n in enumerate(graph.nodes)}
+    notation, readable = Notation(trace.names), Notation(readable_names(graph))
+    reverse = trace.calls[0]
+    result = []
+    for n in graph.nodes:
+        name = trace.names.get(n, "")
+        computed = bool(n.args)
+        result.append(
+            LiveNode(
+                name=name,
+                bar=adjoint_name(name, scalar) if name else "",
+                kind=_kind(n, graph),
+                shape=n.shape,
+                single=n.dtype == "float32",
+                formula=notation.expression(n) if computed else "",
+                written=_written(graph, n, readable) if computed and n in graph.labels else "",
+                args=tuple(indices[a] for a in n.args),
+                call=kernels.forward(n) if computed else None,
+                value=trace.values[n] if not n.is_constant else _constant(n),
+                adjoint=reverse.adjoints.get(n),
+            )
+        )
+    return result
+
+
+def _written(graph: Graph, node: Node, readable: Notation) -> str:
+    """Return the formula of a node: the model's own text, or one in the user's names."""
+    return graph.spans[node].line if graph.parts and node in graph.spans else readable.expression(node)
+
+
+def _constant(node: Node) -> Array:
+    values = np.array([float(number(v)) for v in node.values])
+    return np.broadcast_to(values[0], node.shape) if values.size == 1 else values.reshape(node.shape)
+
+
+def _kind(node: Node, graph: Graph) -> str:
+    if node in graph.outputs.values():
+        return "output"
+    return {"input": "leaf", "const": "constant"}.get(node.op, "intermediate")
+
+
+class Call(NamedTuple):
+    """A call of a function: its index, and what it reads: arguments by their positions, or one of the above."""
+
+    function: int
+    reads: tuple[int, ...]
+
+
+class Pull(NamedTuple):
+    """The calls of a node's contribution to an argument and, for an elementwise node, of its local derivative."""
+
+    contribution: Call
+    slope: Call | None
+
+
+@dataclass
+class Kernels:
+    """The functions of a program, which several pages may share.
+
+    >>> x = leaf()
+    >>> kernels = Kernels()
+    >>> kernels.forward(x * x), kernels.forward(leaf() * leaf())
+    (Call(function=0, reads=(0, 1)), Call(function=0, reads=(0, 1)))
+    """
+
+    functions: list[Function] = field(default_factory=list)
+    _forward: dict[Any, Call] = field(default_factory=dict)
+    _pulls: dict[Any, dict[int, Pull]] = field(default_factory=dict)
+    _corners: dict[Any, Call] = field(default_factory=dict)
+
+    def forward(self, node: Node) -> Call:
+        """Return the call that computes a node from its arguments."""
+        key = _signature(node)
+        if key not in self._forward:
+            alone, arguments = standing_alone(node)
+            self._forward[key] = self._add(alone, arguments)
+        return self._forward[key]
+
+    def pull(self, node: Node, position: int) -> Pull:
+        """Return the calls of the VJP rule of a node for one argument."""
+        key = _signature(node)
+        if key not in self._pulls:
+            self._pulls[key] = {}
+        if position not in self._pulls[key]:
+            alone, arguments = standing_alone(node)
+            adjoint = leaf(alone.shape, alone.dtype)
+            active = {alone, alone.args[position]}
+            graph = Graph.of({f"a{i}": a for i, a in arguments.items()}, {"y": alone})
+            (contribution,) = reverse(graph, [(alone, adjoint)], active)[0]
+            read = arguments | {ADJOINT: adjoint, RESULT: alone}
+            slope = None if contribution.slope is None else self._add(contribution.slope, read)
+            self._pulls[key][position] = Pull(self._add(contribution.contribution, read), slope)
+        return self._pulls[key][position]
+
+    def corner(self, node: Node) -> Call:
+        """Return the call that computes at which elements a node has its corner, from the node and its arguments."""
+        key = _signature(node)
+        if key not in self._corners:
+            alone, arguments = standing_alone(node)
+            corner = OPERATIONS[node.op].corner
+            assert corner is not None
+            self._corners[key] = self._add(corner.at(alone, *alone.settings, *alone.args), arguments | {RESULT: alone})
+        return self._corners[key]
+
+    def _add(self, result: Node, read: Mapping[int, Node]) -> Call:
+        """Add the function of a node that is computed from some others, which become its arguments."""
+        known = {n: leaf(n.shape, n.dtype) for n in read.values() if not n.is_leaf}
+        if known:
+            (result,) = substituted([result], known)
+        names = {known.get(n, n): k for k, n in read.items()}
+        used = [(names[n], n) for n in scheduled([result]) if n in names]
+        inputs = {f"a{k}" if k >= 0 else "gy"[-k - 1]: n for k, n in used}
+        name = f"k{len(self.functions)}"
+        self.functions.append(loop_function(name, Graph.of(inputs, {"r": result}), RESERVED | {name}))
+        return Call(len(self.functions) - 1, tuple(k for k, _ in used))
+
+    def program(self) -> str:
+        """Return the functions as JavaScript: a list of them, in their order."""
+        called: set[str] = set()
+        tables: list[str] = []
+        first: dict[str, int] = {}  # functions of different shapes may be the same program
+        names = []
+        for k, function in enumerate(self.functions):
+            used, statements = body(function, called)
+            tables += used
+            text = f"({', '.join(function.arguments)}) {{\n" + "\n".join(statements)
+            names.append(f"k{first.setdefault(text, k)}")
+        helpers = [line for lines in needed(called, HELPERS) for line in lines]
+        functions = [f"function k{k}{text}\n}}" for text, k in first.items()]
+        lines = [*helpers, *tables, *functions, f"const KERNELS = [{', '.join(names)}];"]
+        short = (line.strip() for line in "\n".join(lines).splitlines())
+        return "\n".join(line for line in short if line and not line.startswith("//")) + "\n"
+
+
+def standing_alone(node: Node) -> tuple[Node, dict[int, Node]]:
+    """Return the same operation of leaves and of single constants, and these leaves by their positions."""
+    arguments = {i: leaf(a.shape, a.dtype) for i, a in enumerate(node.args) if a.value is None}
+    return node.with_args(tuple(arguments.get(i, a) for i, a in enumerate(node.args))), arguments
+
+
+def _signature(node: Node) -> Sequence[Any]:
+    """Return a key that is equal for operations with the same function."""
+    arguments = tuple((a.shape, a.dtype, str(a.value) if a.value is not None else None) for a in node.args)
+    return node.op, node.settings, arguments, node.shape, node.dtype

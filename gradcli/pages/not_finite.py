@@ -1,0 +1,310 @@
+"""Numbers that are not finite: the operation at which they arose, and changes that keep gradients finite."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from decimal import Decimal
+
+import numpy as np
+
+from gradcli.engine.evaluate import at_point, values_of
+from gradcli.errors import Notes
+from gradcli.graph.construct import reduce
+from gradcli.graph.graph import Graph, scheduled
+from gradcli.graph.names import element_names
+from gradcli.graph.node import Node, compare, const, elementwise
+from gradcli.graph.operations import OPERATIONS
+from gradcli.graph.rewrite import substituted
+from gradcli.graph.shapes import broadcast_shapes
+from gradcli.graph.vjp import Pass, Sweep, sweep
+from gradcli.notation.numbers import number_text
+from gradcli.pages.evaluation import sweep_inputs
+from gradcli.pages.results import Array, Named
+
+_STATEMENT = 60  # characters of a statement in a warning, which is two lines then
+# By operation; {} is its input.
+_SAFER = {
+    "sqrt": "`sqrt({} + eps)` with a small eps such as 1e-12",
+    "rsqrt": "`rsqrt({} + eps)` with a small eps such as 1e-12",
+    "norm": "`sqrt(sum({}**2) + eps)` with a small eps such as 1e-12",
+    "log": "`log(clamp({}, min=eps))` with a small eps such as 1e-12, or `log1p` for log(1 + …)",
+    "log1p": "`log1p(clamp({}, min=eps - 1))` with a small eps such as 1e-12",
+    "log2": "`log2(clamp({}, min=eps))` with a small eps such as 1e-12",
+    "log10": "`log10(clamp({}, min=eps))` with a small eps such as 1e-12",
+    "div": "keep the divisor away from 0: add a small eps, or use `clamp(…, min=eps)`",
+    "pow": "`clamp({}, min=eps)` before the power, with a small eps such as 1e-12",
+    "asin": "`clamp({}, -1 + eps, 1 - eps)` before it, with a small eps such as 1e-6",
+    "acos": "`clamp({}, -1 + eps, 1 - eps)` before it, with a small eps such as 1e-6",
+    "exp": "`clamp({}, max=80)` before it; `logsumexp` or `log_softmax` for sums of exponentials",
+}
+_GENERAL = "keep its input away from that point, with `clamp` or a small eps"
+
+# The number at which an operation and its slopes are finite, where that is not 1.
+_FINITE = dict.fromkeys(("exp", "exp2", "expm1", "tan", "acos", "asin", "atanh"), 0)
+_CHANGES = 3  # that are made together
+_NODES = 5_000  # of a system in which changes are tried: a few reverse passes
+_SHORT = 30  # characters of an input in a sentence: with the operation it fits on a line
+_LINE = 70  # characters of a guarded operation
+_LEAST, _NEAR = const(Decimal("1e-12")), const(Decimal("1e-6"))
+
+# By operation, its input kept from the pole, as `safer` says in words.
+_AWAY: dict[str, Callable[[Node], Node]] = {
+    **dict.fromkeys(("sqrt", "rsqrt", "div"), lambda x: x + _LEAST),
+    **dict.fromkeys(("log", "log2", "log10", "pow"), lambda x: elementwise("maximum", x, _LEAST)),
+    "log1p": lambda x: elementwise("maximum", x, _LEAST - const(1)),
+    **dict.fromkeys(
+        ("acos", "asin", "atanh"),
+        lambda x: elementwise(
+            "minimum",
+            elementwise("maximum", x, const(Decimal("-0.999999"))),
+            const(Decimal("0.999999")),
+        ),
+    ),
+    "exp": lambda x: elementwise("minimum", x, const(80)),
+}
+
+
+def origin(swept: Sweep, inputs: Named) -> str:
+    """Return where in a sweep the first number arose that is not finite, in words."""
+    values = values_of(swept.graph, inputs, swept.traced())
+
+    def bad(node: Node) -> bool:
+        return not node.is_constant and not np.isfinite(values[node]).all()
+
+    if any(map(bad, swept.cotangents.values())):
+        return "v itself is not finite"
+    for p in swept.passes:
+        if bad(p.contribution):
+            if (known := next(filter(bad, (p.node, *p.node.args)), None)) is not None:
+                return _value_origin(swept.graph, known, values)
+            hidden = (values[p.adjoint] == 0).any() and np.isnan(values[p.contribution]).any()
+            texts = f"it arises in {_words(p.node, swept.graph)}, whose local derivative is not finite here"
+            return texts + ": 0·inf is nan" * bool(hidden)
+    return "it arises where contributions are summed"
+
+
+def _value_origin(graph: Graph, y: Node, values: Mapping[Node, Array]) -> str:
+    """Return where a node's first number arose that is not finite, in words; `values` has all that it depends on."""
+    node = y
+    while (reads := not_finite_argument(node, values)) is not None:
+        node = reads
+    if node.is_leaf:
+        return f"the input {graph.labels[node]} itself is not finite"
+    return f"it arises in {_words(node, graph)}, whose value is not finite"
+
+
+def not_finite_argument(node: Node, values: Mapping[Node, Array]) -> Node | None:
+    """Return an argument that is not finite where the node reads it."""
+    for k, argument in enumerate(node.args):
+        bad = ~np.isfinite(values[argument])
+        if OPERATIONS[node.op].selects and k > 0:
+            bad = bad & (values[node.args[0]].astype(bool) == (k == 1))
+        if bad.any() and not argument.is_constant:
+            return argument
+    return None
+
+
+def _words(node: Node, graph: Graph) -> str:
+    """Return an operation with the place where the user wrote it."""
+    written = f" ({graph.spans[node].line[:_STATEMENT]})" if node in graph.spans else ""
+    return f"`{node.op}`{written}"
+
+
+def not_finite(swept: Sweep, inputs: Named, grads: Named) -> list[str]:
+    """Return a warning for each gradient that is not finite, with the operation where the first such number arose."""
+    texts = [_first_not_finite(f"{name}.grad", grad) for name, grad in grads.items()]
+    where = origin(swept, inputs) if any(texts) else ""
+    return [f"{what}: {where}" for what in texts if what]
+
+
+def not_finite_values(graph: Graph, at: Named, same: Collection[str] = ()) -> list[str]:
+    """Return a warning for each output that is not finite at a point, with the operation where that arose.
+
+    `same` as for `at_points`.
+    """
+    values = at_point(graph, at, graph.nodes, same)
+    texts = [(_first_not_finite(name, values[y]), y) for name, y in graph.outputs.items()]
+    return [f"{what}: {_value_origin(graph, y, values)}" for what, y in texts if what]
+
+
+def warn_of_values(graph: Graph, at: Named, values: Named, notes: Notes) -> None:
+    """Add warnings of the outputs that are not finite."""
+    if not all(np.isfinite(value).all() for value in values.values()):
+        for text in not_finite_values(graph, at):
+            notes.add("warning", text)
+
+
+def _first_not_finite(name: str, array: Array) -> str:
+    """Return the first element that is not finite, with its number; nothing where there is none."""
+    bad = np.flatnonzero(~np.isfinite(array))
+    if not len(bad):
+        return ""
+    return f"{element_names(name, array.shape)[bad[0]]} is {number_text(array.reshape(-1)[bad[0]])}"
+
+
+def not_finite_entry(graph: Graph, wrt: Sequence[str], at: Named, matrix: Array, of: str = "") -> str:
+    """Return a warning for the first entry of J that is not finite, with the operation where it arose.
+
+    `of` is what J's rows are derivatives of, where they are.
+    """
+    i, j = (int(k[0]) for k in np.nonzero(~np.isfinite(matrix)))
+    return entry_not_finite(graph, wrt, at, (i, j), float(matrix[i, j]), of)
+
+
+def entry_not_finite(
+    graph: Graph, wrt: Sequence[str], at: Named, entry: tuple[int, int], value: float, of: str = ""
+) -> str:
+    """Return the warning for the entry of J at that row and column, which has this value."""
+    i, j = entry
+    indices = ((name, y, k) for name, y in graph.outputs.items() for k in range(y.size))
+    name, y, k = next(itertools.islice(indices, i, None))
+    row = element_names(name, y.shape)[k]
+    column = next(itertools.islice((e for n in wrt for e in element_names(n, graph.inputs[n].shape)), j, None))
+    v = np.zeros(y.size)
+    v[k] = 1
+    alone = sweep(Graph.of(graph.inputs, {name: y}, names=graph.names, spans=graph.spans), wrt)
+    rows = f"d2{of}/d{row}" if of else f"d{row}"
+    result = origin(alone, sweep_inputs(at, [{name: v.reshape(y.shape)}]))
+    return f"{rows}/d{column} is {number_text(value)}: {result}"
+
+
+def safer(op: str, name: str) -> str:
+    """Return a fix for an operation on an input of that name.
+
+    >>> safer("sqrt", "x")
+    '`sqrt(x + eps)` with a small eps such as 1e-12'
+    """
+    return _SAFER.get(op, _GENERAL).format(name)
+
+
+def harmless(op: str) -> int:
+    """Return a number at which an operation and its slopes are finite."""
+    return _FINITE.get(op, 1)
+
+
+def misbehaving(op: str) -> int:
+    """Return the position of the operand that a `where` has to guard: the divisor of a quotient."""
+    return int(op == "div")
+
+
+def guard(op: str, condition: str, keeps: bool, where: str = "where", point: str = "") -> tuple[str, str]:
+    """Return what to write before and behind an operand, so that it is a finite number where its result is not used.
+
+    The result is used where the condition holds if `keeps`, and elsewhere if not.  A number has `point` behind it.
+
+    >>> "n".join(guard("div", "n == 0", keeps=False)), "x".join(guard("log", "x > 0", keeps=True))
+    ('where(n == 0, 1, n)', 'where(x > 0, x, 1)')
+    """
+    number = f"{harmless(op)}{point}"
+    return (f"{where}({condition}, ", f", {number})") if keeps else (f"{where}({condition}, {number}, ", ")")
+
+
+def repairs(graph: Graph, wrt: Sequence[str], inputs: Named) -> str:
+    """Return what to write instead, so that the gradients are finite at a point and for a cotangent; "" if unknown.
+
+    `inputs` are the leaves and the cotangents, as for a sweep.
+
+    >>> from gradcli.graph.construct import where
+    >>> from gradcli.graph.node import compare, leaf
+    >>> x = leaf()
+    >>> y = where(compare("ne", x, const(0)), elementwise("sin", x) / x, const(1))
+    >>> repairs(Graph.of({"x": x}, {"y": y}), ["x"], {"x": np.zeros(1), "y.v": np.ones(1)})
+    '`sin(x)/where(x != 0, x, 1)`: a `where` on the result is too late'
+    """
+    if len(graph.nodes) > _NODES:
+        return ""
+    return "; ".join(dict.fromkeys(_repairs(graph, wrt, inputs, _CHANGES) or ()))
+
+
+def _repairs(graph: Graph, wrt: Sequence[str], inputs: Named, most: int) -> list[str] | None:
+    """Return the texts of changes with which gradients are finite, at most so many; None if none was found."""
+    swept = sweep(graph, wrt)
+    values = values_of(swept.graph, inputs, swept.traced())
+    first = next((p for p in swept.passes if not np.isfinite(values[p.contribution]).all()), None)
+    if first is None:
+        return []
+    if most and (node := _fault(swept, first, values)) is not None:
+        for changed, text in _changes(graph, node, first, values):
+            rest = _repairs(_with(graph, node, changed), wrt, inputs, most - 1)
+            if rest is not None:
+                return [text, *rest]
+    return None
+
+
+def _fault(swept: Sweep, first: Pass, values: Mapping[Node, Array]) -> Node | None:
+    """Return the operation at which the first number that is not finite arose; None for an input."""
+    if not all(np.isfinite(values[v]).all() for v in swept.cotangents.values()):
+        return None
+    node = first.node
+    known = next((n for n in (node, *node.args) if not n.is_constant and not np.isfinite(values[n]).all()), None)
+    while known is not None:
+        node, known = known, not_finite_argument(known, values)
+    return node if node.args else None
+
+
+def _changes(graph: Graph, node: Node, first: Pass, values: Mapping[Node, Array]) -> Iterator[tuple[Node, str]]:
+    """Yield replacements of an operation, with the text: by a guarded operand, or by one kept from the pole."""
+    from gradcli.notation.nodes import short_text  # where all is finite, nothing is written
+
+    i = min(misbehaving(node.op), len(node.args) - 1)
+    operand = node.args[i]
+    before = {*graph.inputs.values(), *graph.nodes[: graph.nodes.index(node)]}
+    names = {n: name for n, name in graph.labels.items() if n in before}  # those that its statement can read
+    if bool(np.isnan(values[first.contribution]).any()) and (selection := _selection(graph, node)) is not None:
+        for guarded in _guarded(node, operand, *selection):
+            changed = node.with_args((*node.args[:i], guarded, *node.args[i + 1 :]))
+            if text := short_text(changed, names, _LINE):
+                yield changed, f"`{text}`: a `where` on the result is too late"
+    name = short_text(operand, names, _SHORT) or names.get(operand, "x")
+    yield _kept_away(node, i), safer(node.op, name)
+
+
+def _selection(graph: Graph, node: Node) -> tuple[Node, bool] | None:
+    """Return the condition of the first `where` behind a node, and whether it selects the node where it holds."""
+    behind = {node}
+    for n in graph.nodes:
+        reads = [i for i, a in enumerate(n.args) if a in behind]
+        if reads and OPERATIONS[n.op].selects and n.args[0].dtype == "bool" and reads != [0]:
+            return n.args[0], reads[-1] == 1
+        if reads:
+            behind.add(n)
+    return None
+
+
+def _guarded(node: Node, operand: Node, condition: Node, keeps: bool) -> Iterator[Node]:
+    """Yield an operand that is a harmless number where it is not used: by the user's condition, or by its own.
+
+    A condition that is computed from the operation itself cannot guard it.
+    """
+    number = const(harmless(node.op))
+    pole = compare("ne" if node.op == "div" else "gt", operand, const(0))
+    for test, chosen in ((condition, keeps), (pole, True)):
+        if _fits(test, operand) and node not in scheduled([test]):
+            yield elementwise("where", test, *((operand, number) if chosen else (number, operand)))
+
+
+def _fits(condition: Node, operand: Node) -> bool:
+    """Return whether a condition broadcasts to the shape of an operand."""
+    if len(condition.shape) > len(operand.shape):
+        return False
+    pairs = zip(condition.shape[::-1], operand.shape[::-1], strict=False)
+    return all(n in (1, m) for n, m in pairs) and broadcast_shapes([condition.shape, operand.shape]) == operand.shape
+
+
+def _kept_away(node: Node, i: int) -> Node:
+    """Return an operation whose operand is kept from the pole, as `safer` says."""
+    operand = node.args[i]
+    if node.op == "norm":
+        return elementwise("sqrt", reduce("sum", operand**2, node.settings[0]) + _LEAST)
+    away = _AWAY.get(node.op)
+    kept = operand + _NEAR if away is None else away(operand)
+    return node.with_args((*node.args[:i], kept, *node.args[i + 1 :]))
+
+
+def _with(graph: Graph, node: Node, changed: Node) -> Graph:
+    """Return the graph in which an operation is replaced by another one."""
+    old = [*graph.outputs.values(), *graph.names.values()]
+    new = dict(zip(old, substituted(old, {node: changed}), strict=True))
+    outputs = {name: new[n] for name, n in graph.outputs.items()}
+    return Graph.of(graph.inputs, outputs, names={name: new[n] for name, n in graph.names.items()})

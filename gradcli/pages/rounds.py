@@ -1,0 +1,166 @@
+"""What a page says of the rounds of its loops beside the statements: gradients without what is inside a loop."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from gradcli.errors import InputError
+from gradcli.graph.graph import Graph
+from gradcli.graph.names import AdjointName, adjoint_name, element_name
+from gradcli.graph.node import Node, leaf
+from gradcli.graph.operations import OPERATIONS
+from gradcli.pages.mentions import DEFINITIONS, names_in
+from gradcli.pages.recurrence import Folded, Recurrence
+from gradcli.pages.results import Array, Shown
+from gradcli.pages.sections import Block, Equations, Math, Name, Section, Text, Typed, Value, sentence
+from gradcli.text.wrapping import in_words
+
+_CLOSED = 200  # operations whose formula is worked out, to see whether it is short
+_SHORT = 24  # characters of such a formula
+_DIGITS = 8  # of a number that is written in full
+_LISTED = 8  # rounds whose numbers are listed
+
+Adjoints = Mapping[Node, Array]
+Contributions = Mapping[tuple[Node, int], Array]  # by the operation, and the position of the operand
+
+ROUNDS = Text(
+    sentence("A formula through all rounds of a loop is not written out; {} writes each round.", Typed("--unroll"))
+)
+
+
+def without_rounds(
+    sections: Sequence[Section], result: Shown, shown: Iterable[str], is_unwritten: bool = False
+) -> Iterator[Section]:
+    """Yield the sections of a page without formulas that mention the inside of a loop; other names are `shown`.
+
+    `is_unwritten` is whether the page has left out formulas itself.
+    """
+    names = {*result.graph.names}.difference(shown) | (set(result.symbolic.defined) if result.symbolic else set())
+    written = False
+    for section in sections:
+        if section.title == DEFINITIONS:
+            continue  # of parts of rounds
+        if section.name == "system":
+            yield section
+        elif section.name == "grad":
+            plain = tuple(_plain(section.blocks, names))
+            written = written or (plain == section.blocks and not is_unwritten)
+            yield replace(section, blocks=plain)
+        elif section.name != "grad":
+            yield section
+    if not written:
+        yield Section("grad", (ROUNDS,))
+
+
+def by_round(folded: Folded, adjoints: Adjoints, contributions: Contributions, loss: str) -> list[Text]:
+    """Return for each quantity that all rounds of a loop read what each of them adds to its adjoint.
+
+    And for each list that a loop carries on the adjoint of each element, which shows whether gradients vanish.
+    """
+    return [text for loop in folded.loops for text in _of_loop(loop, folded.graph, adjoints, contributions, loss)]
+
+
+def _of_loop(
+    loop: Recurrence, graph: Graph, adjoints: Adjoints, contributions: Contributions, loss: str
+) -> Iterator[Text]:
+    added: dict[str, dict[int, Array]] = {}
+    for node, reads in loop.shared.items():
+        parts = [[contributions.get((part[p], i)) for p, i in reads] for part in loop.rounds]
+        if node in graph.labels and all(a is not None for part in parts for a in part):
+            known = {loop.first + r: np.sum([a for a in p if a is not None], axis=0) for r, p in enumerate(parts)}
+            added[adjoint_name(graph.labels[node], loss)] = known
+    carried: dict[str, dict[int, Array]] = {}
+    for stem in sorted(loop.carried):
+        known = {k: adjoints[n] for k, n in loop.members[stem].items() if n in adjoints}
+        if known and len(known) == len(loop.rounds):
+            carried[stem] = known
+    if not added and not carried:
+        return
+    what = [f"what it adds to {in_words(list(added))}"] if added else []
+    what += [f"{adjoint_name(stem, loss)} = ∂{loss}/∂{stem}[{loop.index}]" for stem in carried]
+    all_rounds = [*added.items(), *((adjoint_name(stem, loss), known) for stem, known in carried.items())]
+    arrays = any(np.shape(a) for _, rounds in all_rounds for a in rounds.values())
+    yield Text((f"By round, the last one first{' (norms)' * arrays}: {', and '.join(what)}",))
+    for name, rounds in all_rounds:
+        yield Text((Name(name), f" by round: {_numbers(loop.index, rounds)}"))
+
+
+def _numbers(index: str, rounds: Mapping[int, Array]) -> str:
+    """Return a number a round, the last round first: of arrays their norms."""
+    last, *others = sorted(rounds, reverse=True)
+    shown = [last, *others] if len(rounds) <= _LISTED else [last, *others[: _LISTED // 2 - 1], None, *others[-2:]]
+    return " · ".join("…" if k is None else f"{index}={k} {_number(rounds[k]):.3g}" for k in shown)
+
+
+def _number(a: Array) -> float:
+    return float(np.linalg.norm(a)) if np.shape(a) else float(a)
+
+
+def _plain(blocks: Sequence[Block], hidden: set[str]) -> Iterator[Block]:
+    """Yield the gradients without formulas that mention what is hidden, and the adjoints that are left."""
+    hidden = set(hidden)
+    heading: list[Block] = []  # waits for the equations below it
+    for block in blocks:
+        if not isinstance(block, Equations):
+            heading.append(block)
+            continue
+        lines = []
+        for line in block.lines:
+            left, *rest = line.sides
+            kept = [side for side in rest if hidden.isdisjoint(names_in(side))]
+            inner = isinstance(left, Name) and isinstance(left.name, AdjointName) and left.name.by in hidden
+            if isinstance(left, Name) and (inner or not kept):  # an adjoint in a round, or what is computed of it
+                hidden.add(left.name)
+            else:
+                lines.append(replace(line, sides=(left, *kept)))
+        if lines:
+            yield from (*heading, Equations(tuple(lines)))
+        heading = []
+    yield from heading
+
+
+def closed_form(loop: Recurrence, names: Mapping[Node, str]) -> Iterator[Math]:
+    """Yield what a loop of arithmetic computes of the one value that it starts from as a short formula: 1024*x."""
+    nodes = [n for part in loop.rounds for n in part]
+    start, *others = loop.starts or (nodes[0],)
+    if others or len(loop.carried) != 1 or len(nodes) > _CLOSED or not _is_arithmetic(nodes, start):
+        return
+    (stem,) = loop.carried
+    name = names.get(start, element_name(stem, (loop.first - 1,)))
+    if name == element_name(stem, (loop.first - 1,)) and (inner := _variable(start)) in names:
+        nodes, start, name = [start, *nodes], inner, names[inner]  # y = 2*x before y = 2*y, y = 2*y, …
+    import sympy
+
+    from gradcli.algebra.formulas import TooDeepError, formulas, symbols
+    from gradcli.notation.formulas import code
+
+    x = leaf()
+    copies: dict[Node, Node] = {start: x}
+    for n in nodes:
+        copies[n] = Node(n.op, tuple(copies.get(a, a) for a in n.args), (), n.settings, n.dtype)
+    end = copies[loop.members[stem][max(loop.members[stem])]]
+    try:
+        expr = formulas([end], {x: symbols(name, ())}, {}).exprs[end].item()
+    except (TooDeepError, InputError):
+        return
+    long = {n: sympy.Rational(f"{float(n):.6g}") for n in expr.atoms(sympy.Rational) if len(str(n)) > _DIGITS}
+    expr = expr.xreplace(long)
+    if len(code(expr, True, frozenset(names.values()))) <= _SHORT:
+        yield Value.of(expr)
+
+
+def _variable(node: Node) -> Node:
+    """Return what arithmetic with numbers alone is computed of; the node itself, if it is none."""
+    args = [a for a in node.args if not a.is_constant]
+    return args[0] if len(args) == 1 and _is_arithmetic([node], args[0]) else node
+
+
+def _is_arithmetic(nodes: Sequence[Node], start: Node) -> bool:
+    """Return whether nodes are arithmetic, element by element, with what a loop begins with and numbers alone."""
+    known = {*nodes, start}
+    read = {a for n in nodes for a in n.args if a not in known}
+    numbers = all(a.is_constant and a.value is not None for a in read)
+    return numbers and all(OPERATIONS[n.op].broadcasts and n.shape == start.shape for n in nodes)

@@ -1,0 +1,149 @@
+"""A child process and its parent, which exchange messages: a fork, or a new Python where processes do not fork."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, BinaryIO, NoReturn
+
+from gradcli.process import platform
+
+_ROOT = str(Path(__file__).parents[2])  # not a script's folder, whose modules may have the names of ours
+_NEW_PYTHON = """\
+import sys
+sys.path.append(sys.argv[1])
+from gradcli.process.child import _in_a_new_python
+_in_a_new_python()
+"""
+
+
+class Channel:
+    """The messages from and to another process; they are pickled."""
+
+    def __init__(self, reads: BinaryIO, writes: BinaryIO) -> None:
+        self._reads, self._writes = reads, writes
+
+    def send(self, message: Any) -> None:
+        """Send a message; one to a process that has ended is lost."""
+        with suppress(OSError):
+            pickle.dump(message, self._writes)
+            self._writes.flush()
+
+    def messages(self) -> Iterator[Any]:
+        """Yield the messages of the other process until it has ended."""
+        while True:
+            try:
+                message = pickle.load(self._reads)
+            except Exception:  # the end, maybe within a message
+                return
+            yield message
+
+
+class Parent(Channel):
+    """The parent of this process."""
+
+
+class Child(Channel):
+    """A child of this process, with its number."""
+
+    number: int
+
+    def wait(self) -> int:
+        """Return how the child ends: its status, or minus the signal that ends it."""
+        raise NotImplementedError
+
+    def kill(self) -> None:
+        """End the child at once, if it still runs."""
+        platform.kill(self.number)
+
+    def close(self) -> None:
+        """Close the channel, once the child has ended and nobody reads any more."""
+        with suppress(OSError):  # a message that the child has not read
+            self._writes.close()
+        self._reads.close()
+
+
+class _Fork(Child):
+    def __init__(self, number: int, reads: BinaryIO, writes: BinaryIO) -> None:
+        super().__init__(reads, writes)
+        self.number = number
+
+    def wait(self) -> int:
+        return os.waitstatus_to_exitcode(os.waitpid(self.number, 0)[1])
+
+
+class _NewPython(Child):
+    def __init__(self) -> None:
+        import subprocess
+
+        self._process = process = subprocess.Popen(
+            [sys.executable or "", "-P", "-c", _NEW_PYTHON, _ROOT],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            creationflags=getattr(subprocess, "CREATE_NO_WINDOW", 0),
+        )
+        assert process.stdin is not None
+        assert process.stdout is not None
+        super().__init__(process.stdout, process.stdin)  # type: ignore[arg-type]
+        self.number = process.pid
+
+    def wait(self) -> int:
+        return self._process.wait()
+
+    def kill(self) -> None:
+        with suppress(OSError):
+            self._process.terminate()
+
+
+def fork() -> Child | Parent:
+    """Fork this process: return the child here, and the parent in the child.
+
+    Errors: `OSError` where there can be no more processes.
+    """
+    (questions, asks), (answers, reports) = os.pipe(), os.pipe()
+    number = platform.fork()
+    if number == 0:
+        os.close(asks)
+        os.close(answers)
+        return Parent(os.fdopen(questions, "rb"), os.fdopen(reports, "wb"))
+    os.close(questions)
+    os.close(reports)
+    return _Fork(number, os.fdopen(answers, "rb"), os.fdopen(asks, "wb"))
+
+
+def started(work: Callable[[Parent], object]) -> Child:
+    """Return a new child that does `work` and ends; it is pickled where processes do not fork.
+
+    A new Python imports what it needs, and nothing of the program that its parent runs.
+
+    Errors: `OSError` where there can be no more processes.
+    """
+    if platform.FORKS:
+        side = fork()
+        if isinstance(side, Child):
+            return side
+        _done(work, side)
+    text = pickle.dumps(work)
+    child = _NewPython()
+    child.send(text)
+    return child
+
+
+def _done(work: Callable[[Parent], object], parent: Parent) -> NoReturn:
+    try:
+        work(parent)
+    finally:
+        os._exit(0)  # no traceback of the child's, and nothing of the parent's is flushed twice
+
+
+def _in_a_new_python() -> None:
+    """Do the work that the parent sends first, over the standard streams, to which nobody else writes."""
+    answers = os.fdopen(os.dup(1), "wb")
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+    parent = Parent(sys.stdin.buffer, answers)
+    _done(pickle.loads(next(parent.messages())), parent)

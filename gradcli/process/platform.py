@@ -1,0 +1,246 @@
+"""Features that not every system has: signals, forks, memory limits, file locks, and facts of the computer.
+
+No other module uses these names, so this one shows what gradcli does without them.  The guide's page `systems`
+describes it.
+"""
+
+from __future__ import annotations
+
+import errno
+import importlib
+import os
+import re
+import signal
+import sys
+import time
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
+from typing import Any, NoReturn
+
+WINDOWS = os.name == "nt"
+
+# Signals
+
+
+def _signals(*names: str) -> tuple[signal.Signals, ...]:
+    """Return the signals of these names that this system has."""
+    return tuple(getattr(signal, name) for name in names if hasattr(signal, name))
+
+
+# Signals that ask a process to end. SIGBREAK is Windows's, SIGHUP is not.
+ENDING = _signals("SIGINT", "SIGTERM", "SIGHUP", "SIGBREAK")
+# How a library ends the process where it gets no memory.
+CRASHES = tuple(-number for number in _signals("SIGABRT", "SIGSEGV", "SIGBUS"))
+_ALARM, _PROFILE, _HANGUP, _KILL = (getattr(signal, name, None) for name in ("SIGALRM", "SIGPROF", "SIGHUP", "SIGKILL"))
+
+
+def call_soon(handler: Callable[[int, Any], NoReturn]) -> None:
+    """Call a signal handler in the main thread a millisecond from now."""
+    if _ALARM and hasattr(signal, "setitimer"):
+        signal.signal(_ALARM, handler)
+        signal.setitimer(signal.ITIMER_REAL, 0.001)
+        return
+    from threading import Timer
+
+    signal.signal(signal.SIGINT, handler)
+    timer = Timer(0.001, signal.raise_signal, [signal.SIGINT])
+    timer.daemon = True
+    timer.start()
+
+
+@contextmanager
+def hangups_blocked() -> Iterator[bool]:
+    """Block SIGHUP, for this process and those that it starts meanwhile; give False where there is none."""
+    if not _HANGUP or not hasattr(signal, "pthread_sigmask"):
+        yield False
+        return
+    signal.pthread_sigmask(signal.SIG_BLOCK, {_HANGUP})
+    try:
+        yield True
+    finally:
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {_HANGUP})
+
+
+# Processes
+
+# A library of macOS's may crash in a forked process, which is why Python's own `multiprocessing` does not fork there.
+FORKS = hasattr(os, "fork") and sys.platform != "darwin"
+_LATE = 124  # the status of what `timeout` has ended
+OUT_OF_TIME = (_LATE,) if _PROFILE is None else (_LATE, -_PROFILE)
+
+
+def fork() -> int:
+    """Fork this process: return the child's number here, and 0 in the child.
+
+    Errors: `OSError` where there can be no more processes.
+    """
+    import warnings
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # of threads: the child waits for none of them
+        return os.fork()
+
+
+def kill(process: int) -> None:
+    """End a process at once, if it still runs."""
+    with suppress(ProcessLookupError):
+        os.kill(process, _KILL or signal.SIGTERM)
+
+
+def end_with(parent: int) -> None:
+    """End this process when its parent, of that number, is killed, on Linux; elsewhere it may outlive its parent."""
+    if _KILL and sys.platform == "linux":
+        with suppress(Exception):
+            import ctypes
+
+            ctypes.CDLL(None).prctl(1, _KILL)  # PR_SET_PDEATHSIG
+    if os.getppid() != parent:
+        os._exit(2)
+
+
+class ComputingTime:
+    """A limit of the processor time of this process; waiting does not count.  A process has one."""
+
+    def __init__(self) -> None:
+        self._end = float("inf")
+        self._watched = False
+
+    def limit(self, seconds: float) -> None:
+        """End the process, in a way that is one of `OUT_OF_TIME`, once it has computed so long; 0 is for ever."""
+        if _PROFILE and hasattr(signal, "setitimer"):
+            signal.signal(_PROFILE, signal.SIG_DFL)
+            signal.setitimer(signal.ITIMER_PROF, seconds)
+            return
+        self._end = time.process_time() + seconds if seconds else float("inf")
+        if not self._watched:
+            from threading import Thread
+
+            self._watched = True
+            Thread(target=self._watch, daemon=True).start()
+
+    def _watch(self) -> NoReturn:
+        while time.process_time() < self._end:
+            time.sleep(0.02)
+        os._exit(_LATE)
+
+
+# Memory
+
+
+def memory_limit() -> int | None:
+    """Return how many bytes this process may have, or None where there is no limit."""
+    try:
+        import resource
+    except ImportError:
+        return None
+    limits = [resource.getrlimit(kind)[0] for kind in (resource.RLIMIT_AS, resource.RLIMIT_DATA)]
+    return min((n for n in limits if n != resource.RLIM_INFINITY), default=None)
+
+
+def limit_memory(more: int) -> None:
+    """Limit the memory of this process to what it has and `more` bytes; it stays without a limit outside of Linux."""
+    with suppress(Exception):
+        import resource
+
+        with open("/proc/self/statm", encoding="ascii") as file:
+            used = int(file.read().split()[0]) * os.sysconf("SC_PAGE_SIZE")
+        hard = resource.getrlimit(resource.RLIMIT_AS)[1]
+        wanted = used + more
+        resource.setrlimit(resource.RLIMIT_AS, (wanted if hard == resource.RLIM_INFINITY else min(wanted, hard), hard))
+
+
+# Files
+
+try:
+    import fcntl
+except ImportError:
+    LOCKS = False
+else:
+    LOCKS = True
+
+
+def lock(descriptor: int, wait: bool) -> None:
+    """Lock an open file or folder until its descriptor is closed.
+
+    Errors: `OSError` where another process holds it and `wait` is false, and for a file system without locks.
+    """
+    fcntl.flock(descriptor, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+
+
+STANDARD_INPUT = ("/dev/stdin", "/dev/fd/0", "/proc/self/fd/0")  # its names as a file
+
+# Names that are devices on Windows in each folder, with any file extension.
+_DEVICES = {"CON", "PRN", "AUX", "NUL", *(f"{port}{k}" for port in ("COM", "LPT") for k in range(1, 10))}
+
+
+def is_device_name(path: str, windows: bool = WINDOWS) -> bool:
+    r"""Return whether a path is that of a device by its name alone.
+
+    >>> is_device_name(r"C:\data\nul.csv", windows=True), is_device_name("null.csv", windows=True)
+    (True, False)
+    >>> is_device_name("nul.csv", windows=False)
+    False
+    """
+    name = path.replace("\\", "/").rpartition("/")[2].partition(".")[0]
+    return windows and name.rstrip(" ").upper() in _DEVICES
+
+
+# Shells
+
+
+def quote(word: str, windows: bool = WINDOWS) -> str:
+    r"""Return a word as a shell of this system reads it: on Windows, PowerShell and `cmd`.
+
+    >>> quote("x[0]=1", windows=False), quote("x[0]=1,y=2", windows=True), quote("graph", windows=True)
+    ("'x[0]=1'", '"x[0]=1,y=2"', 'graph')
+    """
+    if not windows:
+        import shlex
+
+        return shlex.quote(word)
+    inner = word.replace('"', '\\"')
+    return word if re.fullmatch(r"[\w.:=/\\+*-]+", word, re.ASCII) else f'"{inner}"'
+
+
+def join(words: Iterable[str]) -> str:
+    """Return a command line as a shell of this system reads it."""
+    return " ".join(map(quote, words))
+
+
+def styles() -> None:
+    """Make the console show styles: those of Windows print their codes as text otherwise."""
+    if WINDOWS:
+        with suppress(ImportError):  # click has it there
+            importlib.import_module("colorama").just_fix_windows_console()
+
+
+def is_terminal(stream: Any) -> bool:
+    """Return whether a stream is a terminal; a program may close a stream, or put another object in its place."""
+    try:
+        return bool(stream.isatty())
+    except (AttributeError, ValueError):
+        return False
+
+
+def is_closed_pipe(error: OSError) -> bool:
+    """Return whether an error in writing says that nobody reads any more: Windows has no name of its own for it."""
+    return isinstance(error, BrokenPipeError) or (WINDOWS and error.errno == errno.EINVAL)
+
+
+# The computer
+
+
+def cores() -> int:
+    """Return how many processor cores this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def computer() -> str:
+    """Return a text that no other computer has at the time, as far as the system can tell."""
+    try:
+        with open("/proc/sys/kernel/random/boot_id", encoding="ascii") as file:
+            return file.read()
+    except OSError:
+        import platform
+
+        return platform.node()

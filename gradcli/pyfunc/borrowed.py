@@ -1,0 +1,145 @@
+"""The user's own arrays while a function is traced: tracers, in the place where the function finds them.
+
+NumPy does not ask a tracer when an array's own method or assignment meets it: `X.dot(w)`, and `B[0] = w` after
+`B = A.copy()`, need that `X` and `A` are tracers, too.  Arrays of the user's modules, closures, objects and containers
+are, until the trace ends.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable
+from itertools import islice
+from types import CellType, FunctionType, MethodType, ModuleType
+from typing import Any
+
+import numpy as np
+
+from gradcli.pyfunc.replacements import FUNCTIONS, REPLACEMENT_OF
+from gradcli.pyfunc.tape import is_users
+from gradcli.pyfunc.tracer import Tracer, mutable
+
+_LONG = 64  # elements of a container in which arrays are looked for
+_DEEP = 12  # containers and objects within others
+
+
+class Borrowed:
+    """The arrays that functions and objects refer to, as tracers until they are given back."""
+
+    __slots__ = ("_arrays", "_depth", "_replaced", "_seen")
+
+    _open: set[int] = set()  # noqa: RUF012  # what is looked through, here or in traces around this one
+
+    def __init__(self, roots: Iterable[Any]) -> None:
+        self._replaced: list[tuple[Any, Any, Any, Any]] = []  # the owner, the name there, and what was and is there
+        self._seen: list[Any] = []  # kept alive, so that no identity recurs
+        self._arrays: dict[int, Tracer] = {}
+        self._depth = 0
+        try:
+            for root in roots:
+                self.borrow(root)
+        except BaseException:
+            self.give_back()
+            raise
+
+    def give_back(self) -> None:
+        """Put the arrays back where tracers are still in their places."""
+        for owner, key, old, new in reversed(self._replaced):
+            if _item(owner, key) is new:
+                _put(owner, key, old)
+        self._open.difference_update(map(id, self._seen))
+
+    def borrow(self, x: Any) -> Any:
+        """Return an array as a tracer; look through anything else, and return it, or what takes its place."""
+        kind = type(x)
+        if kind is np.ndarray:
+            if id(x) not in self._arrays:
+                self._arrays[id(x)] = mutable(x)
+            return self._arrays[id(x)]
+        if kind in FUNCTIONS and x in REPLACEMENT_OF:
+            return REPLACEMENT_OF[x]
+        if kind in _PLAIN or id(x) in self._open or self._depth > _DEEP:
+            return x
+        if kind is tuple or (isinstance(x, tuple) and hasattr(x, "_fields")):
+            items = [self.borrow(item) for item in x[:_LONG]]
+            if all(new is old for new, old in zip(items, x, strict=False)):
+                return x
+            items += x[_LONG:]
+            return kind(items) if kind is tuple else kind(*items)
+        if isinstance(x, list):
+            self._look(x, enumerate(x[:_LONG]))
+        elif isinstance(x, dict):
+            self._look(x, [*islice(x.items(), _LONG)])
+        elif kind is FunctionType:
+            self._function(x)
+        elif kind is MethodType:
+            self.borrow(x.__self__)
+            self.borrow(x.__func__)
+        elif kind is ModuleType:
+            if _is_users_module(x.__name__):
+                self._names(vars(x))
+        elif isinstance(x, type):
+            if _is_users_module(x.__module__):
+                self._look(x, [*vars(x).items()])
+        elif _is_users_module(kind.__module__) and hasattr(x, "__dict__"):
+            self.borrow(kind)
+            self._look(x, [*vars(x).items()])
+        elif callable(inner := getattr(x, "__wrapped__", None) or getattr(x, "func", None)):  # `partial`, `lru_cache`
+            self.borrow(inner)
+        return x
+
+    def _function(self, function: FunctionType) -> None:
+        """Look through the module and the closure of a function of the user's."""
+        if is_users(function.__code__.co_filename):
+            self._names(function.__globals__)
+            if function.__defaults__ is not None and id(function) not in self._open:
+                self._look(function, [("__defaults__", function.__defaults__)])
+            for cell in function.__closure__ or ():
+                if id(cell) not in self._open:
+                    self._look(cell, [(None, _item(cell, None))])
+
+    def _names(self, module: dict[str, Any]) -> None:
+        if id(module) not in self._open:
+            self._look(module, [item for item in module.items() if item[0] != "__builtins__"])
+
+    def _look(self, owner: Any, items: Iterable[tuple[Any, Any]]) -> None:
+        """Replace the items of an object that are arrays, or contain them."""
+        self._open.add(id(owner))
+        self._seen.append(owner)
+        self._depth += 1
+        for key, old in items:
+            new = self.borrow(old)
+            if new is not old:
+                _put(owner, key, new)
+                self._replaced.append((owner, key, old, new))
+        self._depth -= 1
+
+
+def _item(owner: Any, key: Any) -> Any:
+    """Return what an object has under a name; None where it has nothing."""
+    try:
+        if isinstance(owner, CellType):
+            return owner.cell_contents
+        if isinstance(owner, FunctionType):
+            return owner.__defaults__
+        return owner[key] if isinstance(owner, list | dict) else vars(owner)[key]
+    except (LookupError, ValueError):
+        return None
+
+
+def _put(owner: Any, key: Any, value: Any) -> None:
+    if isinstance(owner, CellType):
+        owner.cell_contents = value
+    elif isinstance(owner, type | FunctionType):
+        setattr(owner, key, value)
+    else:
+        (owner if isinstance(owner, list | dict) else vars(owner))[key] = value
+
+
+def _is_users_module(name: str) -> bool:
+    file = getattr(sys.modules.get(name), "__file__", None)
+    return name == "__main__" or (file is not None and is_users(file))
+
+
+# What has no arrays in it, or none of the user's.
+_PLAIN = frozenset((int, float, str, bool, bytes, complex, type(None), *FUNCTIONS[1:], np.float64, Tracer))

@@ -1,0 +1,76 @@
+"""Functions of PyTorch that its modules call: what they compute, on tensors of the emulation."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+from gradcli.graph.operations.recurrent import KINDS, recurrent
+from gradcli.pytorch.nn import functional as F
+from gradcli.pytorch.recipes import recipe_for
+from gradcli.pytorch.record import noted_results
+from gradcli.pytorch.tensor import Tensor
+
+
+def _layers(
+    op: str,
+    input: Any,
+    hx: Any,
+    params: Sequence[Any],
+    has_biases: bool,
+    num_layers: int,
+    dropout: float,
+    train: bool,
+    bidirectional: bool,
+    batch_first: bool = False,
+) -> Sequence[Tensor]:
+    """Return the outputs and the last states of recurrent layers.
+
+    Errors: `LookupError` for packed sequences, and for dropout, whose masks PyTorch does not keep.
+    """
+    if isinstance(params, bool) or (dropout and train and num_layers > 1):
+        raise LookupError(op)
+    operands = [input, *(hx if isinstance(hx, list | tuple) else [hx]), *params]
+    settings = num_layers, bidirectional, has_biases, batch_first, False
+    recipe = recipe_for(op, settings, lambda *nodes: tuple(recurrent(op, settings, *nodes)), [x._a for x in operands])
+    return noted_results((), recipe, operands, "")
+
+
+def _gates(x: Any, hx: Any, w_ih: Any, w_hh: Any, b_ih: Any = None, b_hh: Any = None) -> tuple[Any, Any]:
+    return F.linear(x, w_ih, b_ih), F.linear(hx, w_hh, b_hh)
+
+
+def _rnn_cell(activation: str, x: Any, hx: Any, *weights: Any) -> Any:
+    of_x, of_h = _gates(x, hx, *weights)
+    return getattr(of_x + of_h, activation)()
+
+
+def _lstm_cell(x: Any, hx: Any, *weights: Any) -> Any:
+    h, c = hx
+    of_x, of_h = _gates(x, h, *weights)
+    i, f, g, o = (of_x + of_h).chunk(4, -1)
+    c = f.sigmoid() * c + i.sigmoid() * g.tanh()
+    return o.sigmoid() * c.tanh(), c
+
+
+def _gru_cell(x: Any, hx: Any, *weights: Any) -> Any:
+    of_x, of_h = _gates(x, hx, *weights)
+    (r, z, n), (r_of_h, z_of_h, n_of_h) = of_x.chunk(3, -1), of_h.chunk(3, -1)
+    new = (n + (r + r_of_h).sigmoid() * n_of_h).tanh()
+    return new + (z + z_of_h).sigmoid() * (hx - new)
+
+
+def _weight_norm(v: Any, g: Any, dim: int = 0) -> Any:
+    axes = [a for a in range(v.dim()) if a != dim]
+    return v * (g / v.norm(2, axes, keepdim=True))
+
+
+OWN: dict[str, Callable[..., Any]] = {
+    **{op: partial(_layers, op) for op in KINDS},
+    "rnn_tanh_cell": partial(_rnn_cell, "tanh"),
+    "rnn_relu_cell": partial(_rnn_cell, "relu"),
+    "lstm_cell": _lstm_cell,
+    "gru_cell": _gru_cell,
+    "_weight_norm": _weight_norm,
+}

@@ -1,0 +1,358 @@
+"""The mode that sees each call of PyTorch at the granularity of the program, and keeps what its page will read.
+
+A call is kept in the metadata of the node of PyTorch's graph that it has made: it lives as long as that graph does.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import cache
+from itertools import count
+from types import FunctionType
+from typing import Any, NamedTuple
+from weakref import WeakSet
+
+import torch
+from torch.overrides import TorchFunctionMode, resolve_name
+from torch.utils.weak import WeakIdKeyDictionary
+
+from gradcli.realtorch.binding import bound
+from gradcli.realtorch.sites import frames, is_called_by_program, site_of
+from gradcli.realtorch.values import COPIED, PLAIN, Call, Edge, Value, dtype_name, numbers_of, tensors_in
+from gradcli.record.record import NOWHERE, CallSite
+
+KEY = "gradcli"  # of what the metadata of a node holds
+_MOST_LOST = 1000  # calls that cut something off, of which reasons are looked for
+_ATTRIBUTES = {"T", "mT", "H", "mH", "real", "imag"}  # that are computed
+# What returns no tensor that is computed of its operands, or looks at these alone.
+_PASSED = frozenset(
+    (
+        "__format__", "__hash__", "__len__", "__repr__", "__reduce_ex__", "__setstate__", "_is_view", "backward",
+        "data_ptr", "dim", "element_size", "get_device", "grad", "has_names", "is_complex", "is_contiguous",
+        "is_floating_point", "is_inference", "is_pinned", "is_same_size", "is_set_to", "is_shared", "is_signed",
+        "ndimension", "nelement", "numel", "register_hook", "register_post_accumulate_grad_hook", "retain_grad",
+        "share_memory_", "size", "storage", "storage_offset", "stride", "untyped_storage",
+    )
+)  # fmt: skip
+
+
+class Lost(NamedTuple):
+    """A call whose result has no history, though an operand has one: why, and where."""
+
+    kind: str
+    code: str
+    site: CallSite
+    sources: list[Value]
+
+
+class Recording(TorchFunctionMode):  # type: ignore[misc]
+    """Records the calls of a program, and what happens to its tensors between them."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.clock = count(1)
+        self.values: Any = WeakIdKeyDictionary()  # the last value of each tensor
+        self.leaves: Any = WeakIdKeyDictionary()  # the edge of each leaf
+        self.cuts: Any = WeakIdKeyDictionary()  # why a tensor has no history, and where it lost it
+        self.cleared: Any = WeakIdKeyDictionary()  # where `.grad` of a tensor was set to None
+        self.uses: Any = WeakIdKeyDictionary()  # where a leaf was read since the last backward
+        self.lost: list[Lost] = []  # what was cut off since then
+        self.shared: dict[int, WeakSet[Value]] = {}  # the values that are kept by reference, by their memory
+        self.parents: list[Call] = []  # the Python functions that are entered
+        self.depth = 0  # how many backwards run
+        self.faults: list[Exception] = []  # of the recording itself
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        """Call a function, and record it where its result has a history."""
+        kwargs = kwargs or {}
+        globals().pop("__warningregistry__", None)  # each line of the program has its own warnings
+        kind = _kind(func)
+        if kind == "" or self.depth or torch._C._functorch.peek_interpreter_stack() is not None:
+            return func(*args, **kwargs)
+        if kind[0] == "=":
+            return self._assigned(kind, func, args, kwargs)
+        return self._called(kind, func, args, kwargs)
+
+    def _before(
+        self, name: str, func: Any, args: Any, kwargs: Any
+    ) -> tuple[Call | None, list[torch.Tensor], list[int]]:
+        """Return a call whose result may have a history, the tensors that it reads, and their versions.
+
+        Nothing that fails here may reach the program: then the call is not recorded.
+        """
+        operands: list[torch.Tensor] = []
+        try:
+            with PLAIN():
+                operands = list(tensors_in(args, kwargs))
+                self._before_write(name, operands, kwargs)
+                if not torch.is_grad_enabled() or not any(x.requires_grad for x in operands):
+                    return None, operands, []
+                known = [self.value(x) for x in operands]
+                versions = [_version(x) for x in operands]
+            site, frame, modules = self._where()
+            leaves = [x for x in operands if x.requires_grad and x.grad_fn is None] if name != "detach" else []
+            if leaves and is_called_by_program(sys._getframe(1)):
+                for x in leaves:
+                    self.uses[x] = site
+            is_custom = isinstance(func, type)
+            path = func.__qualname__ if is_custom else resolve_name(func) or name
+            call = Call(name, path, _with_values((args, kwargs), iter(known)), known, [], 0, site, frame, modules)
+            call.origin = func.__module__ if is_custom else "torch"
+            call.parent = self.parents[-1] if self.parents else None
+            return call, operands, versions
+        except Exception as error:
+            self.faults.append(error)
+            return None, operands, []
+
+    # Calls
+
+    def _called(self, name: str, func: Any, args: Any, kwargs: Any) -> Any:
+        call, operands, versions = self._before(name, func, args, kwargs)
+        if call is None:
+            result = func(*args, **kwargs)
+            if operands:
+                self._after(None, name, operands, versions, result)
+            return result
+        call.bound = bound(call, args, kwargs)
+        if (call.bound is None or call.bound.is_composed) and _can_be_entered(func):
+            self.parents.append(call)
+            try:
+                with self:
+                    return _inner(func)(*args, **kwargs)
+            finally:
+                self.parents.pop()
+                call.stand_for_inner()
+        result = func(*args, **kwargs)
+        self._after(call, name, operands, versions, result)
+        return result
+
+    def _after(
+        self, call: Call | None, name: str, operands: list[torch.Tensor], versions: list[int], result: Any
+    ) -> None:
+        """Keep the results of a call, or why they have no history."""
+        try:
+            if call is not None:
+                call.clock = next(self.clock)
+                with PLAIN():
+                    changed = [x for x, v in zip(operands, versions, strict=True) if _version(x) != v]
+                    self._results(call, [*tensors_in(result)], changed)
+            if call is None or not call.results:
+                self._note_cuts(name, operands, result)
+            elif call.parent is not None:
+                call.parent.inner.append(call)
+        except Exception as error:
+            self.faults.append(error)
+
+    def apply(self, cls: Any, function: Any, args: Any, kwargs: Any) -> Any:
+        """Call a custom function, and record it as one operation, whose formula only the program knows."""
+        call, operands, versions = self._before(cls.__name__, cls, args, kwargs)
+        self.depth += 1
+        try:
+            result = function(*args, **kwargs)
+        finally:
+            self.depth -= 1
+        self._after(call, cls.__name__, operands, versions, result)
+        return result
+
+    def _where(self) -> tuple[CallSite, int, list[Any]]:
+        frame, modules = frames(sys._getframe(1))
+        return site_of(frame), id(frame), modules
+
+    def _results(self, call: Call, results: list[torch.Tensor], changed: list[torch.Tensor]) -> None:
+        """Keep the values of what a call has made or changed, and the call in the nodes of their histories."""
+        every = {id(x): x for x in (*results, *changed) if x.grad_fn is not None}
+        for k, x in enumerate(every.values()):
+            old = self.values.get(x)
+            if old is not None and old.edge is edge_at(x.grad_fn, x.output_nr) and x not in changed:
+                continue  # an operand that is returned as it is
+            edge = Edge(call, len(call.results))
+            edges_of(x.grad_fn)[x.output_nr] = edge
+            value = self._new(x, edge, "result", call.site)
+            call.results.append(value)
+            del k
+        if call.name == "dropout" and len(call.results) == 1:
+            mask = getattr(results[0].grad_fn, "_saved_other", None)
+            call.mask = numbers_of(mask) if isinstance(mask, torch.Tensor) else None
+
+    # Values
+
+    def value(self, x: torch.Tensor) -> Value:
+        """Return the value of a tensor now."""
+        known: Value | None = self.values.get(x)
+        if known is not None and known.version == _version(x) and known.requires == x.requires_grad:
+            return known
+        if x.grad_fn is not None:
+            edges = edges_of(x.grad_fn)
+            return self._new(x, edges.setdefault(x.output_nr, Edge()), "result", NOWHERE)
+        if x.requires_grad:
+            edge = self.leaves.setdefault(x, Edge())
+            return self._new(x, edge, "parameter" if isinstance(x, torch.nn.Parameter) else "leaf", NOWHERE)
+        return self._new(x, None, "parameter" if isinstance(x, torch.nn.Parameter) else "data", NOWHERE)
+
+    def _new(self, x: torch.Tensor, edge: Edge | None, role: str, site: CallSite) -> Value:
+        is_small = x.numel() <= COPIED
+        why, at = self.cuts.get(x, ("", NOWHERE)) if edge is None else ("", site)
+        if edge is None and not why and role == "parameter":
+            why = "frozen"
+        elif edge is None and not why:
+            why = "data" if x.is_floating_point() or x.is_complex() else "integers"
+        memory = _memory(x)
+        value = Value(
+            tuple(x.shape), dtype_name(x.dtype), max(0, _version(x)), memory, edge is not None, edge, role,
+            numbers_of(x) if is_small else None, None if is_small else x.detach(), why, at,
+        )  # fmt: skip
+        if not is_small:
+            self.shared.setdefault(memory, WeakSet()).add(value)
+        self.values[x] = value
+        return value
+
+    def _before_write(self, name: str, operands: list[torch.Tensor], kwargs: dict[str, Any]) -> None:
+        """Copy the values that share the memory of what a call writes into."""
+        if not self.shared or not (is_in_place(name) or "out" in kwargs):
+            return
+        written = operands if name.startswith("_foreach") else [*operands[:1], *tensors_in(kwargs.get("out"))]
+        for x in written:
+            for value in self.shared.pop(_memory(x), ()):
+                value.copy()
+
+    # What has no history
+
+    def _note_cuts(self, name: str, operands: list[torch.Tensor], result: Any) -> None:
+        """Keep why results have no history, though an operand has one."""
+        with PLAIN():
+            if not any(x.requires_grad or x in self.cuts for x in operands):
+                return
+            results = [x for x in tensors_in(result) if not x.requires_grad]
+            if not results:
+                return
+            known = next((self.cuts[x] for x in operands if x in self.cuts), None)
+            site = self._where()[0]
+            sources = [self.value(x) for x in operands if x.requires_grad]
+            for x in results:
+                if not (x.is_floating_point() or x.is_complex()):
+                    why = "integers"
+                elif name in ("detach", "detach_", "data"):
+                    why = "detached"
+                elif not torch.is_grad_enabled():
+                    why = "no_grad"
+                else:
+                    why = known[0] if known else "detached"
+                self.cuts[x] = why, known[1] if known and why == known[0] else site
+            # What a library does by itself, as `deepcopy` does, is no line of the program's forward pass.
+            if sources and len(self.lost) < _MOST_LOST and is_called_by_program(sys._getframe(1)):
+                self.lost.append(Lost(self.cuts[results[0]][0], f".{name}()", site, sources))
+
+    def _assigned(self, kind: str, func: Any, args: Any, kwargs: Any) -> Any:
+        """Set an attribute: `.grad`, `.data` or `requires_grad`."""
+        x, *value = args
+        if kind == "=data":
+            self._before_write("=", [x], {})
+        result = func(*args, **kwargs)
+        if kind == "=grad" and value and value[0] is None:
+            self.cleared[x] = self._where()[0]
+        elif kind == "=requires_grad":
+            is_required = value[0] if value else kwargs.get("requires_grad", True)
+            if is_required:
+                self.cuts.pop(x, None)
+            else:
+                self.cuts[x] = "frozen", self._where()[0]
+        return result
+
+    @contextmanager
+    def sweeping(self) -> Iterator[bool]:
+        """Record nothing within a block, in which a backward runs; yield whether it is the outermost one."""
+        self.depth += 1
+        try:
+            yield self.depth == 1
+        finally:
+            self.depth -= 1
+            if not self.depth and self.lost:
+                self.lost.clear()
+            if not self.depth and len(self.uses):
+                self.uses.clear()
+
+
+def edges_of(node: Any) -> dict[int, Edge]:
+    """Return the edges that are known at a node of PyTorch's graph, by the number of its output."""
+    result: dict[int, Edge] = node.metadata.setdefault(KEY, {})
+    return result
+
+
+def edge_at(node: Any, output: int) -> Edge | None:
+    """Return the edge at an output of a node; None where no call is known to have made or read it."""
+    known: dict[int, Edge] = node.metadata.get(KEY, {})
+    return known.get(output)
+
+
+def is_in_place(name: str) -> bool:
+    """Return whether a function writes into its first argument.
+
+    >>> [is_in_place(n) for n in ("add_", "__iadd__", "__setitem__", "__add__", "__invert__", "index_put", "=")]
+    [True, True, True, False, False, False, True]
+    """
+    if name.startswith("__"):
+        return name == "__setitem__" or (name.startswith("__i") and name not in ("__invert__", "__index__", "__int__"))
+    return name.endswith(("_", "="))
+
+
+def _version(x: torch.Tensor) -> int:
+    return -1 if x.is_inference() else x._version
+
+
+def _memory(x: torch.Tensor) -> int:
+    try:
+        return int(x.untyped_storage()._cdata)
+    except Exception:  # of a layout that has no storage
+        return id(x)
+
+
+@cache
+def _kind(func: Any) -> str:
+    """Return the name under which a function is recorded; "" of what is not, `=grad` of an attribute that is set."""
+    name = getattr(func, "__name__", "")
+    owner = getattr(func, "__self__", None)
+    if name == "__get__":
+        attribute = getattr(owner, "__name__", "")
+        return attribute if attribute in _ATTRIBUTES or attribute == "data" else ""
+    if name == "__set__":
+        attribute = getattr(owner, "__name__", "")
+        return f"={attribute}" if attribute in ("grad", "data", "requires_grad") else ""
+    if name == "requires_grad_":
+        return "=requires_grad"
+    is_initial = getattr(func, "__module__", "") == "torch.nn.init"
+    return "" if name in _PASSED or "." in name or is_initial else name
+
+
+@cache
+def _can_be_entered(func: Any) -> bool:
+    """Return whether a function is one of Python's that asks by its own global names whether a mode is entered."""
+    names = func.__code__.co_names if isinstance(func, FunctionType) else ()
+    return "overrides" not in names and any(n.startswith("has_torch_function") for n in names)
+
+
+@cache
+def _inner(func: FunctionType) -> Callable[..., Any]:
+    """Return a function of PyTorch's whose body runs though a mode is entered: its inner calls reach the mode."""
+    names = {n: _never for n in func.__globals__ if n.startswith("has_torch_function")}
+    result = FunctionType(
+        func.__code__, {**func.__globals__, **names}, func.__name__, func.__defaults__, func.__closure__
+    )
+    result.__kwdefaults__ = func.__kwdefaults__
+    return result
+
+
+def _never(*_: Any) -> bool:
+    return False
+
+
+def _with_values(x: Any, values: Iterator[Value]) -> Any:
+    """Return arguments with values in the place of their tensors."""
+    if isinstance(x, torch.Tensor):
+        return next(values)
+    if isinstance(x, list | tuple):
+        return tuple(_with_values(e, values) for e in x)
+    if isinstance(x, dict):
+        return {k: _with_values(e, values) for k, e in x.items()}
+    return x

@@ -1,0 +1,74 @@
+"""One backward of PyTorch: the gradients that arrive at each node of its graph, and those that it sends on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from functools import partial
+from typing import Any
+
+import torch
+
+from gradcli.realtorch.values import PLAIN
+
+Node = Any  # torch.autograd.graph.Node
+
+
+class Leaf:
+    """A leaf of a backward: its tensor, `.grad` before, what is added, and `.grad` after."""
+
+    def __init__(self, tensor: torch.Tensor) -> None:
+        self.tensor = tensor
+        self.before = None if tensor.grad is None else tensor.grad.detach().clone()
+        self.added: torch.Tensor | None = None
+        self.after: torch.Tensor | None = None
+
+
+class Sweep:
+    """The nodes that a backward goes through, in the order in which they lead down from the roots, with hooks on each.
+
+    `received` has the gradients of a node's outputs, after hooks; `sent` those of its inputs, as `next_functions` has
+    them.
+    """
+
+    def __init__(self, roots: Iterable[Node]) -> None:
+        self.nodes: dict[Node, None] = {}
+        self.leaves: dict[Node, Leaf] = {}
+        self.received: dict[Node, Sequence[Any]] = {}
+        self.sent: dict[Node, Sequence[Any]] = {}
+        self._handles: list[Any] = []
+        with PLAIN():
+            self._collect(roots)
+
+    def _collect(self, roots: Iterable[Node]) -> None:
+        stack = [*roots]
+        while stack:
+            node = stack.pop()
+            if node in self.nodes:
+                continue
+            self.nodes[node] = None
+            if is_leaf(node):
+                self.leaves[node] = leaf = Leaf(node.variable)
+                self._handles.append(node.register_prehook(partial(_add, leaf)))
+            else:
+                self._handles.append(node.register_hook(partial(self._pulled, node)))
+                stack += [n for n, _ in node.next_functions if n is not None]
+
+    def _pulled(self, node: Node, sent: Sequence[Any], received: Sequence[Any]) -> None:
+        self.received[node], self.sent[node] = received, sent
+
+    def finish(self) -> None:
+        """Remove the hooks, and look at what `.grad` is now."""
+        for handle in self._handles:
+            handle.remove()
+        for leaf in self.leaves.values():
+            with PLAIN():
+                leaf.after = leaf.tensor.grad
+
+
+def _add(leaf: Leaf, received: Sequence[Any]) -> None:
+    leaf.added = received[0]
+
+
+def is_leaf(node: Node) -> bool:
+    """Return whether a node of the graph accumulates the gradient of a leaf."""
+    return type(node).__name__ == "AccumulateGrad"

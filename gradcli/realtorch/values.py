@@ -1,0 +1,133 @@
+"""The values of tensors of PyTorch at a moment: copied where they are small, by reference where they are large."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import torch
+
+from gradcli.record.numbers import Numbers
+from gradcli.record.record import NOWHERE, CallSite
+
+COPIED = 4096  # elements that are copied at the call; of more, the tensor itself is kept until its page
+PLAIN = torch._C.DisableTorchFunctionSubclass  # within it, no subclass of a tensor intercepts what we read
+
+
+def tensors_in(*items: Any) -> Iterator[torch.Tensor]:
+    """Yield the tensors in arguments or results, also those in lists, tuples and dictionaries."""
+    for x in items:
+        if isinstance(x, torch.Tensor):
+            yield x
+        elif isinstance(x, list | tuple):
+            yield from tensors_in(*x)
+        elif isinstance(x, dict):
+            yield from tensors_in(*x.values())
+
+
+def dtype_name(dtype: torch.dtype) -> str:
+    """Return the name of a dtype: float32, bfloat16."""
+    return str(dtype).removeprefix("torch.")
+
+
+def array_of(x: torch.Tensor) -> np.ndarray[Any, Any] | None:
+    """Return the numbers of a tensor, without a copy where NumPy can show them; None of one that has none."""
+    with PLAIN(), suppress(Exception):
+        array: np.ndarray[Any, Any]
+        x = x.detach()
+        if x.is_quantized:
+            x = x.dequantize()
+        if x.layout is not torch.strided:
+            x = x.to_dense()
+        if x.dtype in (torch.bfloat16, torch.float8_e4m3fn, torch.float8_e5m2):
+            x = x.float()
+        array = x.resolve_conj().resolve_neg().cpu().numpy()
+        return array
+    return None
+
+
+def numbers_of(x: torch.Tensor, is_copied: bool = False) -> Numbers:
+    """Return the numbers of a tensor now, copied where they are few; of one that shows none, its shape alone."""
+    kind, shape = dtype_name(x.dtype), tuple(x.shape)
+    a = array_of(x)
+    if a is None:
+        return Numbers(None, shape, kind)
+    return Numbers(a.copy() if is_copied or a.size <= COPIED else a, shape, kind)
+
+
+class Edge:
+    """A position in PyTorch's graph: what a gradient arrives at, a result of a call or a leaf."""
+
+    __slots__ = ("call", "result")
+
+    def __init__(self, call: Call | None = None, result: int = 0) -> None:
+        self.call, self.result = call, result
+
+
+@dataclass(eq=False)
+class Value:
+    """A tensor's numbers at a moment; a change in place makes another value.
+
+    `edge` is where its gradient arrives; None of what requires none.  `kept` is the tensor without its history, of
+    which the numbers are read when the page is made.
+    """
+
+    shape: tuple[int, ...]
+    dtype: str
+    version: int
+    storage: int
+    requires: bool
+    edge: Edge | None
+    role: str
+    numbers: Numbers | None
+    kept: torch.Tensor | None
+    why_not: str = ""
+    site: CallSite = NOWHERE
+    changed: bool = False  # whether it was written into, unseen, before its page
+
+    def as_numbers(self) -> Numbers:
+        """Return the numbers, which are looked at now where they were not copied."""
+        if self.numbers is None and self.kept is not None:
+            self.changed = not self.kept.is_inference() and self.kept._version != self.version
+            self.numbers = numbers_of(self.kept)
+            self.kept = None
+        return self.numbers or Numbers(None, self.shape, self.dtype)
+
+    def copy(self) -> None:
+        """Copy the numbers, which are about to be overwritten."""
+        if self.numbers is None and self.kept is not None and self.kept._version == self.version:
+            self.numbers, self.kept = numbers_of(self.kept, is_copied=True), None
+
+
+@dataclass(eq=False)
+class Call:
+    """A call of a function of PyTorch: its name, arguments, operands and results, and where the program makes it.
+
+    `arguments` are those of the call, with a `Value` in the place of each tensor; of `nodes` the gradients flow from
+    the results to the operands.
+    """
+
+    name: str
+    path: str
+    arguments: tuple[tuple[Any, ...], dict[str, Any]]
+    operands: list[Value]
+    results: list[Value]
+    clock: int
+    site: CallSite
+    frame: int = 0  # the identity of the frame, which tells the calls of one run of a function apart
+    modules: list[Any] = field(default_factory=list)
+    bound: Any = None  # the row of gradcli's table, with its operands; None where it has none
+    mask: Numbers | None = None  # of dropout
+    origin: str = "torch"  # the module that defines a custom function
+    parent: Call | None = None
+    inner: list[Call] = field(default_factory=list)  # the calls that a function in Python makes
+
+    def stand_for_inner(self) -> None:
+        """Let the only call within a function be the function itself, where gradcli has that alone."""
+        if self.bound is not None and len(self.inner) == 1 and self.inner[0].bound is None:
+            (call,) = self.inner
+            call.name, call.path, call.arguments = self.name, self.path, self.arguments
+            call.bound, call.operands = self.bound, self.operands

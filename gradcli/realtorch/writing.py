@@ -1,0 +1,503 @@
+"""The record of one backward of PyTorch: its calls, their operands and results, and what is sent between them."""
+
+from __future__ import annotations
+
+import heapq
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import torch
+
+from gradcli.graph.node import Node, leaf
+from gradcli.graph.rewrite import substituted
+from gradcli.pytorch.operations.random import MASK
+from gradcli.pytorch.recording import plain
+from gradcli.realtorch.binding import Bound, Source, bound_node
+from gradcli.realtorch.mode import KEY, Recording, edges_of
+from gradcli.realtorch.nodes import computing, saved_tensor
+from gradcli.realtorch.sweep import Sweep, is_leaf
+from gradcli.realtorch.values import PLAIN, Call, Edge, Value, dtype_name, numbers_of
+from gradcli.record.definition import Definition
+from gradcli.record.numbers import Numbers
+from gradcli.record.record import NOWHERE, CallSite, Contribution, Cut, Hook, Record, Recorder
+
+GraphNode = Any  # torch.autograd.graph.Node
+_ROUNDING = 8.0  # units of the last digit a term: a gradient that differs by more was changed by a hook
+
+
+@dataclass
+class Request:
+    """A backward: its roots, v, the call in the program, and the names that hold there.
+
+    `tensors` and `modules` are what the program has by name, `parameters` all parameters of its modules.
+    """
+
+    roots: Sequence[torch.Tensor]
+    v: Sequence[torch.Tensor]
+    site: CallSite = NOWHERE
+    function: str = "backward"
+    inputs: Sequence[torch.Tensor] | None = None
+    implicit: bool = False
+    create_graph: bool = False
+    freed: bool = True
+    tensors: Mapping[str, torch.Tensor] = field(default_factory=dict)
+    modules: Mapping[int, str] = field(default_factory=dict)
+    retaining: Sequence[tuple[torch.Tensor, torch.Tensor | None]] = ()  # what keeps its gradient, and that before
+    returned: Sequence[Any] = ()  # by `grad`
+
+
+@dataclass(eq=False)
+class _Part:
+    """A call that a backward goes through: its nodes of PyTorch's graph, and where gradients leave these.
+
+    `ends` are the node, the position among what it sends, and the edge to which that goes.
+    """
+
+    call: Call
+    nodes: dict[GraphNode, None] = field(default_factory=dict)
+    ends: list[tuple[GraphNode, int, Edge]] = field(default_factory=list)
+    operands: list[Source] = field(default_factory=list)
+    definitions: list[Definition] = field(default_factory=list)
+    positions: list[int] = field(default_factory=list)  # of the operand at each end
+    number: int = -1
+
+
+class Writer:
+    """Writes the record of one backward: `prepare` before it runs, as it frees what nodes save, and `record` behind."""
+
+    def __init__(self, recording: Recording, sweep: Sweep, request: Request) -> None:
+        self.recording, self.sweep, self.request = recording, sweep, request
+        self.recorder = Recorder()
+        self.ids: dict[Value, int] = {}
+        self.storages: dict[int, int] = {}
+        self.by_edge: dict[Edge, Value] = {}
+        self.places: dict[Edge, tuple[GraphNode, int]] = {}
+        self.leaf_edges: dict[GraphNode, Edge] = {}
+        self.names: list[tuple[str, Value]] = []  # in the order of definition
+        self.retaining: set[Value] = set()
+        self.frames: dict[int, int] = {}
+        self.outputs: set[Call] = set()  # those that end what a module calls
+        self.parts: list[_Part] = []
+
+    def prepare(self) -> None:
+        """Find the calls that the backward goes through, and read what those save that were not recorded."""
+        with PLAIN():
+            self._read_names()
+            self.retaining = {self.recording.value(x) for x, _ in self.request.retaining}
+            self.parts = self._parts()
+            for part in self.parts:
+                if not part.call.path:
+                    self._read_node(part)
+
+    def record(self) -> Record:
+        """Return the record."""
+        with PLAIN():
+            parts = self.parts
+            for part in parts:
+                self._bind(part)
+            ran = sorted((p.call for p in parts if p.call.clock), key=lambda c: c.clock)
+            pairs = zip(ran, [*ran[1:], None], strict=False)  # none where no call was recorded
+            self.outputs = {
+                a for a, b in pairs if b is None or (a.frame, a.site, a.modules) != (b.frame, b.site, b.modules)
+            }
+            for part in _in_order(parts):
+                self._operation(part)
+            self._backward(parts)
+        return self.recorder.record()
+
+    def _read_names(self) -> None:
+        for name, x in self.request.tensors.items():
+            value = self.recording.value(x)
+            self.names.append((name, value))
+            if value.edge is not None:
+                self.by_edge.setdefault(value.edge, value)
+
+    # The nodes of each call
+
+    def _parts(self) -> list[_Part]:
+        """Return the calls that the backward goes through."""
+        starts: dict[GraphNode, Call] = {}
+        for root in self.request.roots:
+            value = self.recording.value(root)
+            assert value.edge is not None
+            self.by_edge[value.edge] = value
+        for node in self.sweep.nodes:
+            for edge in () if is_leaf(node) else node.metadata.get(KEY, {}).values():
+                for read in () if edge.call is None else (*edge.call.results, *edge.call.operands):
+                    if read.edge is not None:
+                        self.by_edge.setdefault(read.edge, read)
+        for node in self.sweep.nodes:
+            if is_leaf(node):
+                value = self.recording.value(node.variable)
+                assert value.edge is not None
+                self.leaf_edges[node] = value.edge
+                self.by_edge[value.edge] = value
+                continue
+            known: dict[int, Edge] = node.metadata.get(KEY, {})
+            for output, edge in known.items():
+                self.places[edge] = node, output
+            if known:
+                calls = [e.call for e in known.values() if e.call is not None]
+                starts[node] = calls[0] if calls else self._call_of(node)
+        owners = self._owners(starts)
+        parts = {call: _Part(call) for call in starts.values()}
+        for node in self.sweep.nodes:
+            if not is_leaf(node):
+                parts[starts.get(node) or owners[node]].nodes[node] = None
+        for part in parts.values():
+            for node in part.nodes:
+                for k, (target, output) in enumerate(node.next_functions):
+                    if target is not None and (is_leaf(target) or starts.get(target) not in (None, part.call)):
+                        part.ends.append((node, k, self._edge(target, output, starts)))
+        return [*parts.values()]
+
+    def _owners(self, starts: dict[GraphNode, Call]) -> dict[GraphNode, Call]:
+        """Return the call of each node that is within one; a node of two calls becomes a call of its own."""
+        while True:
+            owners: dict[GraphNode, Call] = {}
+            shared: dict[GraphNode, None] = {}
+            waiting = [*starts]
+            while waiting:
+                call = starts[start := waiting.pop()]
+                stack = [start]
+                while stack:
+                    for node, _ in stack.pop().next_functions:
+                        if node is None or is_leaf(node) or node in starts:
+                            continue
+                        if not call.path:  # of a call that was not recorded, each node is one
+                            starts[node] = self._call_of(node)
+                            waiting.append(node)
+                        elif node not in owners:
+                            owners[node] = call
+                            stack.append(node)
+                        elif owners[node] is not call:
+                            shared[node] = None
+            if not shared:
+                return owners
+            starts.update((node, self._call_of(node)) for node in shared)
+
+    def _read_node(self, part: _Part) -> None:
+        """Bind a call of one node, by what it saves; saved numbers are those of its operands and of its result."""
+        node, call = next(iter(part.nodes)), part.call
+        if len(part.nodes) > 1 or len(call.results) != 1:
+            return
+        (result,) = call.results
+        known = computing(node, result.shape, result.dtype)
+        _keep(result, saved_tensor(node, "result"))
+        if known is None:
+            return
+        edges = {k: edge for n, k, edge in part.ends if n is node}
+        sources: list[Source | None] = []
+        for k in range(len(node.next_functions)):
+            saved = saved_tensor(node, known[0][k]) if k < len(known[0]) else None
+            if k in edges:
+                value = self.by_edge[edges[k]]
+                _keep(value, saved)
+                sources.append(value)
+                call.operands.append(value)
+            else:
+                sources.append(None if saved is None else numbers_of(saved))
+        call.bound = bound_node(call, known[1], sources)
+
+    def _call_of(self, node: GraphNode) -> Call:
+        """Return a call for a node that no recorded call is known to have made."""
+        name = re.sub(r"Backward\d*$", "", node.name().rpartition("::")[2])
+        result = Call(name, "", ((), {}), [], [], 0, NOWHERE)
+        for edge in edges_of(node).values():
+            edge.call, edge.result = result, len(result.results)
+            value = self.by_edge.get(edge) or self._without_numbers(node, self.places[edge][1], edge)
+            self.by_edge[edge] = value
+            result.results.append(value)
+        return result
+
+    def _edge(self, node: GraphNode, output: int, starts: Mapping[GraphNode, Call]) -> Edge:
+        """Return the edge at an output of a leaf, or of the first node of a call."""
+        if node in self.leaf_edges:
+            return self.leaf_edges[node]
+        edges = edges_of(node)
+        if output not in edges:
+            call = starts[node]
+            edges[output] = edge = Edge(call, len(call.results))
+            self.places[edge] = node, output
+            self.by_edge[edge] = self._without_numbers(node, output, edge)
+            call.results.append(self.by_edge[edge])
+        return edges[output]
+
+    def _without_numbers(self, node: GraphNode, output: int, edge: Edge) -> Value:
+        """Return a value of which only shape and dtype are known."""
+        known = getattr(node, "_input_metadata", ())
+        shape, kind = (), "float32"
+        if output < len(known) and known[output] is not None:
+            shape, kind = tuple(known[output].shape), dtype_name(known[output].dtype)
+        return Value(shape, kind, 0, -1 - id(edge), True, edge, "result", Numbers(None, shape, kind), None)
+
+    # Operands
+
+    def _bind(self, part: _Part) -> None:
+        """Find the operands and the definitions of a call, and the operand at each end of it."""
+        call = part.call
+        bound = call.bound.results if call.bound is not None else []
+        if (
+            bound
+            and len(bound) == len(call.results)
+            and not any(s == MASK and call.mask is None for s in _sources(bound))
+        ):
+            self._define(part, bound)
+        else:
+            part.operands = [*call.operands]
+        used: set[int] = set()
+        for _, _, edge in part.ends:
+            at = self._position(part, edge, used)
+            used.add(at)
+            part.positions.append(at)
+
+    def _define(self, part: _Part, bound: Sequence[Bound]) -> None:
+        """Set the operands of a call to those of its rows, and say what each result is of them."""
+        nodes: list[Node] = []
+        for each in bound:
+            new: dict[Node, Node] = {}
+            free = {k: s for k, s in enumerate(part.operands) if isinstance(s, Value)}
+            for node, source in each.inputs:
+                at = next((k for k, s in free.items() if s is source), None)
+                if at is None:
+                    at = len(part.operands)
+                    part.operands.append(part.call.mask if source == MASK and part.call.mask is not None else source)
+                    nodes.append(leaf(node.shape, node.dtype))
+                elif not each.is_composed:
+                    del free[at]
+                if each.is_composed and isinstance(source, Value):  # of several recipes, each tensor is one operand
+                    free[at] = source
+                new[node] = nodes[at]
+            each_output = substituted([each.output], new)[0]
+            part.definitions.append(Definition.of(nodes, each_output))
+        count = len(nodes)
+        part.definitions = [
+            Definition.of(nodes, d.node(nodes[: d.operands])) if d.operands < count else d for d in part.definitions
+        ]
+
+    def _position(self, part: _Part, edge: Edge, used: set[int]) -> int:
+        """Return the position of the operand to which an edge of a call leads."""
+        places = [k for k, s in enumerate(part.operands) if isinstance(s, Value) and s.edge is edge]
+        if not places:  # an operand that was cast once for several calls, or one that is not an argument
+            behind = self._behind(edge)
+            known = [k for k, s in enumerate(part.operands) if isinstance(s, Value) and s.edge is behind]
+            if behind is not None and known:
+                part.operands[known[0]] = self.by_edge[edge]
+                return known[0]
+            part.operands.append(self.by_edge[edge])
+            part.definitions = []
+            return len(part.operands) - 1
+        return next((k for k in places if k not in used), places[-1])
+
+    def _behind(self, edge: Edge) -> Edge | None:
+        """Return the only edge to which a call that was not recorded leads, as a cast does."""
+        if edge.call is None or edge.call.path or edge not in self.places:
+            return None
+        targets = [t for t in self.places[edge][0].next_functions if t[0] is not None]
+        if len(targets) != 1:
+            return None
+        node, output = targets[0]
+        return self.leaf_edges.get(node) or (None if is_leaf(node) else edges_of(node).get(output))
+
+    # The record
+
+    def _quantity(self, value: Value) -> int:
+        """Return the id of a value in the record, after writing it there the first time."""
+        if value not in self.ids:
+            numbers = value.as_numbers()
+            storage = self.storages.get(value.storage)
+            why = "" if value.requires else value.why_not or "data"
+            self.ids[value] = new = self.recorder.quantity(
+                numbers, value.role, requires=value.requires, why_not=why, site=value.site, storage=storage,
+                version=value.version, changed=value.changed, retains=value in self.retaining,
+            )  # fmt: skip
+            self.storages.setdefault(value.storage, new)
+        return self.ids[value]
+
+    def _frame(self, call: Call) -> int:
+        """Return a number for the run of a function in which a call is made."""
+        return self.frames.setdefault(call.frame, len(self.frames))
+
+    def _operation(self, part: _Part) -> None:
+        call = part.call
+        operands = [self._quantity(s) if isinstance(s, Value) else s for s in part.operands if not isinstance(s, str)]
+        results = [self._quantity(v) for v in call.results]
+        rows = call.bound.results if part.definitions else []
+        single = rows[0] if len(rows) == 1 else None
+        modules = call.modules[::-1] if call in self.outputs else ()
+        module = next((n for m in modules if (n := self.request.modules.get(id(m)))), "")
+        part.number = self.recorder.operation(
+            single.row if single is not None else call.name,
+            (call.origin,) if not part.definitions else plain(single.settings) if single is not None else (),
+            operands,
+            results,
+            site=replace(call.site, frame=self._frame(call), is_module=bool(call.modules)),
+            module=module,
+            definitions=part.definitions,
+            numbers=single.numbers if single is not None else 0,
+            clock=call.clock or None,
+            grad_fn=next(iter(part.nodes)).name() if part.nodes else "",
+        )
+
+    def _backward(self, parts: Sequence[_Part]) -> None:
+        request, sweep = self.request, self.sweep
+        roots = [self._quantity(self.recording.value(y)) for y in request.roots]
+        terms: dict[int, list[Numbers]] = {}
+        v = [numbers_of(x) for x in request.v]
+        for root, numbers in zip(roots, v, strict=True):
+            terms.setdefault(root, []).append(numbers)
+        sent: dict[tuple[int, int], Numbers] = {}
+        received: dict[tuple[int, int], Numbers] = {}
+        for part in parts:
+            for (node, k, _), at in zip(part.ends, part.positions, strict=True):
+                grads = sweep.sent.get(node, ())
+                if k < len(grads) and grads[k] is not None:
+                    key = part.number, at
+                    g = numbers_of(grads[k])
+                    sent[key] = _added(sent[key], g) if key in sent else g
+            for k, value in enumerate(part.call.results):
+                node, output = self.places.get(value.edge, (None, 0)) if value.edge is not None else (None, 0)
+                grads = sweep.received.get(node, ())
+                if output < len(grads) and grads[output] is not None:
+                    received[part.number, k] = numbers_of(grads[output])
+        record = self.recorder.record()
+        for (o, i), g in sent.items():
+            q = record.operations[o].operands[i]
+            assert isinstance(q, int)
+            terms.setdefault(q, []).append(g)
+        leaves = [*self._leaves()]
+        arrived = {record.operations[o].results[k]: g for (o, k), g in received.items()}
+        arrived |= {c.quantity: c.added for c in leaves if c.after is not None}
+        hooks = [h for q, g in arrived.items() if (h := self._hook(q, terms.get(q, []), g)) is not None]
+        reached = {c.quantity for c in leaves}
+        for x in request.tensors.values():  # which parameters there are, for what is not reached
+            if x.is_leaf and (x.requires_grad or isinstance(x, torch.nn.Parameter)):
+                q = self._quantity(self.recording.value(x))
+                if q not in reached and x.requires_grad:
+                    self._note_lost(q, x)
+        for name, value in self.names:
+            if value in self.ids:
+                self.recorder.tick()
+                self.recorder.name(self.ids[value], name)
+        inputs = None if request.inputs is None else [self._quantity(self.recording.value(x)) for x in request.inputs]
+        options = {"function": request.function, "implicit": request.implicit, "create_graph": request.create_graph}
+        b = self.recorder.begin_backward(
+            roots, v, site=request.site, inputs=None if inputs is None else tuple(inputs), **options
+        )
+        self.recorder.end_backward(b, received, sent, hooks, leaves, [*self._retained(arrived)], request.freed)
+
+    def _note_lost(self, q: int, x: torch.Tensor) -> None:
+        """Write why a leaf got no gradient, though it was read: what was computed of it was cut off, or not used."""
+        edge = self.recording.value(x).edge
+        for lost in self.recording.lost:
+            if any(_leads_to(source, edge) for source in lost.sources):
+                self.recorder.event(Cut(kind=lost.kind, code=lost.code, source=q, site=lost.site))
+                return
+        if x in self.recording.uses:
+            site = self.recording.uses[x]
+            self.recorder.event(Cut(kind="not_read", code=site.code, source=q, site=site))
+
+    def _leaves(self) -> Iterator[Contribution]:
+        if self.request.function == "grad":
+            for x, g in zip(self.request.inputs or (), self.request.returned, strict=False):
+                if isinstance(g, torch.Tensor):
+                    yield Contribution(self._quantity(self.recording.value(x)), None, numbers_of(g), None)
+            return
+        for each in self.sweep.leaves.values():
+            if each.added is not None and each.after is not None:
+                before = None if each.before is None else numbers_of(each.before)
+                q = self._quantity(self.recording.value(each.tensor))
+                yield Contribution(q, before, numbers_of(each.added), numbers_of(each.after))
+
+    def _retained(self, arrived: Mapping[int, Numbers]) -> Iterator[Contribution]:
+        for x, before in self.request.retaining:
+            q = self.ids.get(self.recording.value(x))
+            if q is not None and q in arrived and x.grad is not None:
+                old = None if before is None else numbers_of(before)
+                yield Contribution(q, old, arrived[q], numbers_of(x.grad))
+
+    def _hook(self, q: int, terms: Sequence[Numbers], after: Numbers) -> Hook | None:
+        """Return how a hook has changed a gradient; None where it is the sum of what was sent."""
+        arrays = [t.whole for t in terms]
+        if not arrays or after.whole is None or any(a is None or a.shape != after.shape for a in arrays):
+            return None
+        wide = [np.asarray(a, complex if a.dtype.kind == "c" else float) for a in arrays if a is not None]
+        if len(wide) == 1 and np.array_equal(wide[0], after.whole, equal_nan=True):
+            return None
+        total, size = sum(wide[1:], wide[0]), sum(map(abs, wide))
+        eps = {"float64": 2.0**-52, "float32": 2.0**-23, "float16": 2.0**-10, "bfloat16": 2.0**-7}.get(
+            after.dtype, 2.0**-23
+        )
+        with np.errstate(invalid="ignore"):
+            near = np.abs(total - after.whole) <= _ROUNDING * len(wide) * eps * size
+        if np.all(near | ~np.isfinite(total)):
+            return None
+        before = Numbers(total.astype(after.whole.dtype), after.shape, after.dtype)
+        name, site = self._hook_of(q)
+        return Hook(q, name, before, after, site)
+
+    def _hook_of(self, q: int) -> tuple[str, CallSite]:
+        """Return the name of the first hook of a tensor of the program, and where it is defined."""
+        for x in self.request.tensors.values():
+            hooks = [*(x._backward_hooks or {}).values()]
+            if hooks and self.ids.get(self.recording.value(x)) == q:
+                code = getattr(hooks[0], "__code__", None)
+                site = NOWHERE if code is None else CallSite(code.co_filename, code.co_firstlineno)
+                return getattr(hooks[0], "__name__", ""), site
+        return "", NOWHERE
+
+
+def _leads_to(value: Value, edge: Edge | None) -> bool:
+    """Return whether a value was computed of the leaf that has an edge."""
+    seen: set[Edge] = set()
+    waiting = [value]
+    while waiting:
+        other = waiting.pop().edge
+        if other is edge:
+            return True
+        if other is not None and other not in seen:
+            seen.add(other)
+            waiting += other.call.operands if other.call is not None else ()
+    return False
+
+
+def _keep(value: Value, saved: torch.Tensor | None) -> None:
+    """Keep the numbers of a value that were not recorded, where a node has saved them."""
+    is_unknown = value.kept is None and value.numbers is not None and value.numbers.whole is None
+    if saved is not None and is_unknown and tuple(saved.shape) == value.shape:
+        value.numbers = numbers_of(saved)
+
+
+def _sources(bound: Iterable[Bound]) -> list[Source]:
+    return [s for b in bound for _, s in b.inputs]
+
+
+def _added(a: Numbers, b: Numbers) -> Numbers:
+    if a.whole is None or b.whole is None:
+        return a
+    return Numbers(a.whole + b.whole, a.shape, a.dtype)
+
+
+def _in_order(parts: Sequence[_Part]) -> Iterator[_Part]:
+    """Yield calls behind those whose results they read, else in the order in which they ran."""
+    by_call = {part.call: part for part in parts}
+    waits: dict[_Part, set[_Part]] = {}
+    readers: dict[_Part, list[_Part]] = {}
+    for part in parts:
+        read = [s.edge.call for s in part.operands if isinstance(s, Value) and s.edge is not None and s.edge.call]
+        waits[part] = {by_call[c] for c in read if c in by_call and c is not part.call}
+        for other in waits[part]:
+            readers.setdefault(other, []).append(part)
+    order = {part: k for k, part in enumerate(parts)}
+    ready = [(p.call.clock, -order[p], p) for p in parts if not waits[p]]
+    heapq.heapify(ready)
+    while ready:
+        part = heapq.heappop(ready)[-1]
+        yield part
+        for reader in readers.get(part, ()):
+            waits[reader].discard(part)
+            if not waits[reader]:
+                heapq.heappush(ready, (reader.call.clock, -order[reader], reader))

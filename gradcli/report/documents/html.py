@@ -1,0 +1,147 @@
+"""A page as HTML that a browser shows as it is: its own style, and mathematics as MathML."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from html import escape
+
+from gradcli.pages.sections import (
+    Block,
+    Code,
+    Equations,
+    Grid,
+    Images,
+    Math,
+    Matrix,
+    Page,
+    Panel,
+    Section,
+    Text,
+    Typed,
+    in_parts,
+    with_code,
+)
+from gradcli.report.documents.latex import equations, matrices
+from gradcli.report.documents.markdown import with_headings
+from gradcli.report.image_svg import GAP, Drawn, beside
+from gradcli.report.latex_math import LatexWriter
+from gradcli.report.mathml import mathml
+from gradcli.report.text_math import TextWriter
+from gradcli.text.wrapping import visible
+
+_LOOKS = "font:11px monospace;background:#fff;max-width:100%"
+_STYLE = """
+.gradcli { --ink: #1c1c1e; --quiet: #55555c; --ground: #fff; --raised: #f4f4f6; --line: #c9c9d2;
+  color: var(--ink); background: var(--ground); color-scheme: light dark; max-width: 860px; margin: 0 auto;
+  padding: 12px 20px 32px; font: 16px/1.55 system-ui, sans-serif; }
+@media (prefers-color-scheme: dark) {
+  .gradcli { --ink: #ececf0; --quiet: #b0b0ba; --ground: #16161a; --raised: #212127; --line: #4a4a54; }
+}
+.gradcli h3 { font-size: 14px; color: var(--quiet); font-weight: 600; margin: 22px 0 6px; }
+.gradcli p { margin: 6px 0; }
+.gradcli .display { overflow-x: auto; margin: 8px 0; }
+.gradcli math { font-size: 1.05em; }
+.gradcli math[display=block] { width: max-content; }
+.gradcli mtable.aligned > mtr > mtd, .gradcli mtable.cases > mtr > mtd { padding: 3px 2px; text-align: left; }
+.gradcli mtable.cases > mtr > mtd { padding-right: 12px; }
+.gradcli mtable.aligned > mtr > mtd:first-child { text-align: right; }
+.gradcli mtable.array > mtr > mtd { padding: 4px 9px; }
+.gradcli mtable.pmatrix > mtr > mtd { padding: 2px 5px; }
+.gradcli mtr.ruled > mtd { border-top: 1px solid var(--ink); }
+.gradcli mtd.barred { border-left: 1px solid var(--ink); }
+.gradcli .tt, .gradcli code { font-family: ui-monospace, "DejaVu Sans Mono", Consolas, monospace; font-size: 0.93em; }
+.gradcli .it { font-style: italic; }
+.gradcli .bf { font-weight: 700; }
+.gradcli pre { background: var(--raised); padding: 10px 12px; border-radius: 6px; overflow-x: auto; line-height: 1.4; }
+.gradcli table { border-collapse: collapse; display: block; overflow-x: auto; }
+.gradcli th, .gradcli td { text-align: left; padding: 3px 14px 3px 0; border-bottom: 1px solid var(--line); }
+@media print { .gradcli { max-width: none; padding: 0; } .gradcli pre { white-space: pre-wrap; } }
+"""
+_BODY = """<style>
+body { margin: 0; background: #fff; }
+@media (prefers-color-scheme: dark) { body { background: #16161a; } }
+</style>
+"""
+
+
+def render(page: Page, digits: int | None) -> str:
+    """Return a page as an HTML fragment; `digits` significant digits of each number."""
+    writers = TextWriter(page.style, digits), LatexWriter(page.style, digits)
+    parts: list[str] = []
+    for heading, section in with_headings(page):
+        parts += [f"<h3>{escape(heading)}</h3>"] if heading else []
+        parts += _section(section, *writers)
+    return f'<div class="gradcli">\n<style>{_STYLE}</style>\n' + "\n".join(parts) + "\n</div>\n"
+
+
+def document(pages: str) -> str:
+    """Return pages as a document, which has their style once."""
+    style = f"<style>{_STYLE}</style>\n"
+    head = '<meta charset="utf-8"/><meta name="viewport" content="width=device-width"/><title>gradcli</title>'
+    body = pages.rstrip().replace(style, "")
+    return f'<!doctype html>\n<html lang="en"><head>{head}\n{_BODY}{style}</head>\n<body>\n{body}\n</body></html>\n'
+
+
+def _section(section: Section, text: TextWriter, latex: LatexWriter) -> Iterator[str]:
+    if section.title:
+        yield f"<p><b>{_sentence(section.title, latex)}</b></p>"
+    for block in section.blocks:
+        yield from _block(block, text, latex)
+
+
+def _block(block: Block, text: TextWriter, latex: LatexWriter) -> Iterator[str]:
+    match block:
+        case Text(parts):
+            yield f"<p>{_sentence(parts, latex)}</p>"
+        case Equations(lines):
+            yield from (_display(rf"\begin{{aligned}}{part}\end{{aligned}}") for part in equations(lines, latex))
+        case Matrix():
+            yield from map(_display, matrices(block, latex))
+        case Grid(header, rows):
+            head = "".join(f"<th>{_sentence(in_parts(title), latex)}</th>" for title in header)
+            body = "".join(f"<tr>{''.join(f'<td>{_math(cell, latex)}</td>' for cell in row)}</tr>\n" for row in rows)
+            yield f"<table>\n<tr>{head}</tr>\n{body}</table>"
+        case Code(lines, caption):
+            yield from [f"<p>{escape(caption)}:</p>"] * bool(caption)
+            yield f"<pre><code>{escape(chr(10).join(map(visible, lines)))}</code></pre>"
+        case Images(panels):
+            yield _images(panels, text)
+
+
+def _images(panels: Sequence[Panel], writer: TextWriter) -> str:
+    """Return images beside each other, as SVG."""
+    images = [Drawn(panel, writer) for panel in panels]
+    width, height = beside(images), max(image.height for image in images)
+    parts: list[str] = []
+    left = 0.0
+    for image in images:
+        parts += image.svg(left, 0)
+        left += image.width + GAP
+    size = f'width="{width:.0f}" height="{height:.0f}" viewBox="0 0 {width:.0f} {height:.0f}"'
+    return f'<svg xmlns="http://www.w3.org/2000/svg" {size} style="{_LOOKS}">{"".join(parts)}</svg>'
+
+
+def _sentence(parts: Sequence[Math], latex: LatexWriter) -> str:
+    """Return words with mathematics between them, and code between backticks."""
+    return "".join(_part(p, latex) for p in parts).strip()
+
+
+def _part(part: Math, latex: LatexWriter) -> str:
+    match part:
+        case str():
+            return with_code(part, escape, _code)
+        case Typed(text):
+            return _code(text)
+    return _math(part, latex)
+
+
+def _code(text: str) -> str:
+    return f"<code>{escape(text)}</code>"
+
+
+def _math(math: Math, latex: LatexWriter) -> str:
+    return escape(math) if isinstance(math, str) else mathml(latex.write(math))
+
+
+def _display(body: str) -> str:
+    return f'<div class="display" tabindex="0">{mathml(body, display=True)}</div>'

@@ -1,0 +1,282 @@
+r"""The LaTeX that our pages are written in, as MathML: what a browser sets by itself.
+
+It reads the commands that `LatexWriter` and `latex_letters` write, and no others: groups, scripts, fractions, roots,
+accents, brackets, alignments and matrices, and words in several faces.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from html import escape
+
+_TOKEN = re.compile(
+    r"\\begin\{[a-z]+\*?\}(?:\{[clr|@{}]+\})?|\\end\{[a-z]+\*?\}|\\[A-Za-z]+|\\.|\d+(?:\.\d+)?|\s+|.", re.DOTALL
+)
+_TEXT = re.compile(r"\\[A-Za-z]+|\\.|[{}$~]|[^\\{}$~]+", re.DOTALL)
+
+_SYMBOLS = {
+    r"\partial": "∂", r"\cdot": "·", r"\times": "×", r"\top": "⊤", r"\infty": "∞", r"\neg": "¬", r"\leq": "≤",
+    r"\geq": "≥", r"\neq": "≠", r"\le": "≤", r"\ge": "≥", r"\ne": "≠", r"\wedge": "∧", r"\vee": "∨", r"\land": "∧",
+    r"\lor": "∨", r"\pm": "±", r"\to": "→", r"\gets": "←", r"\sum": "∑", r"\prod": "∏", r"\int": "∫", r"\nabla": "∇",
+    r"\surd": "√", r"\div": "÷", r"\approx": "≈", r"\in": "∈", r"\circ": "∘", r"\odot": "⊙", r"\|": "‖", r"\ll": "≪",
+    r"\gg": "≫", r"\bullet": "•", r"\forall": "∀", r"\exists": "∃", r"\Rightarrow": "⇒", r"\uparrow": "↑",
+    r"\downarrow": "↓", r"\leftrightarrow": "↔", r"\dots": "…", r"\cdots": "⋯", r"\vdots": "⋮", r"\ddots": "⋱",
+    r"\ldots": "…", r"\lfloor": "⌊", r"\rfloor": "⌋", r"\lceil": "⌈", r"\rceil": "⌉", r"\{": "{", r"\}": "}",
+    r"\_": "_", r"\%": "%", r"\$": "$", r"\&": "&", r"\#": "#", r"\lvert": "|", r"\rvert": "|", r"\lVert": "‖",
+    r"\rVert": "‖", r"\vert": "|", r"\bmod": "mod", "~": "\u00a0", r"\sim": "∼", r"\propto": "∝", r"\equiv": "≡",
+}  # fmt: skip
+_VARIANTS = {
+    "phi": "ϕ",
+    "varphi": "φ",
+    "epsilon": "ϵ",
+    "varepsilon": "ε",
+    "vartheta": "ϑ",
+    "varsigma": "ς",
+    "varrho": "ϱ",
+}
+_SPACES = {r"\,": "0.17em", r"\:": "0.22em", r"\;": "0.28em", r"\ ": "0.25em", r"\quad": "1em", r"\qquad": "2em"}
+_ACCENTS = {r"\bar": "¯", r"\overline": "¯", r"\hat": "^", r"\tilde": "~", r"\dot": "˙", r"\ddot": "¨", r"\vec": "→"}
+_FACES = {r"\mathrm": "", r"\operatorname": "", r"\mathit": "it", r"\mathtt": "tt", r"\texttt": "tt", r"\mathbf": "bf"}
+_TEXT_ACCENTS = {
+    r"\`": "\u0300", r"\'": "\u0301", r"\^": "\u0302", r"\~": "\u0303", r"\=": "\u0304", r"\u": "\u0306",
+    r"\.": "\u0307", r"\"": "\u0308", r"\r": "\u030a", r"\H": "\u030b", r"\v": "\u030c", r"\c": "\u0327",
+}  # fmt: skip
+_LETTERS = {
+    r"\textbackslash": "\\", r"\textasciitilde": "~", r"\textasciicircum": "^", r"\ss": "ß", r"\ae": "æ", r"\AE": "Æ",
+    r"\oe": "œ", r"\OE": "Œ", r"\o": "ø", r"\O": "Ø", r"\l": "ł", r"\L": "Ł", r"\i": "ı", r"\S": "§", r"\P": "¶",
+    r"\copyright": "©", r"\pounds": "£", r"\textless": "<", r"\textgreater": ">", r"\textbar": "|",
+}  # fmt: skip
+_FENCES = {"pmatrix": ("(", ")"), "cases": ("{", ".")}
+
+
+def mathml(latex: str, display: bool = False) -> str:
+    r"""Return LaTeX in math mode as an element of MathML; a `display` stands on lines of its own.
+
+    >>> print(mathml(r"\frac{1}{2} x_{0}^{2}"))
+    <math><mfrac><mn>1</mn><mn>2</mn></mfrac><msubsup><mi>x</mi><mn>0</mn><mn>2</mn></msubsup></math>
+    """
+    block = ' display="block"' if display else ""
+    return f"<math{block}>{''.join(_Reader(latex).row())}</math>"
+
+
+class _Reader:
+    """Reads the tokens of a formula; each method returns the MathML of what it has read."""
+
+    def __init__(self, latex: str) -> None:
+        self.tokens: list[str] = _TOKEN.findall(latex)
+        self.k = 0
+
+    @property
+    def next(self) -> str:
+        """The next token that is no space, or nothing at the end."""
+        while self.k < len(self.tokens) and self.tokens[self.k].isspace():
+            self.k += 1
+        return self.tokens[self.k] if self.k < len(self.tokens) else ""
+
+    def take(self) -> str:
+        """Return the next token, and go on."""
+        token = self.next
+        self.k += 1
+        return token
+
+    def row(self, *ends: str) -> list[str]:
+        """Return the elements up to one of the tokens, which is left, or to the end."""
+        parts: list[str] = []
+        while self.next and not (ends and self.next.startswith(ends)):
+            parts.append(self.scripted())
+        return parts
+
+    def scripted(self) -> str:
+        """Return an atom with its scripts."""
+        base = "<mrow></mrow>" if self.next in ("^", "_") else self.atom()
+        scripts: dict[str, str] = {}
+        while self.next in ("^", "_") and self.next not in scripts:
+            kind = self.take()
+            scripts[kind] = self.argument()
+        match scripts:
+            case {"_": below, "^": above}:
+                return f"<msubsup>{base}{below}{above}</msubsup>"
+            case {"_": below}:
+                return f"<msub>{base}{below}</msub>"
+            case {"^": above}:
+                return f"<msup>{base}{above}</msup>"
+        return base
+
+    def argument(self) -> str:
+        """Return the argument of a command, as one element."""
+        if self.next != "{":
+            return self.atom()
+        self.take()
+        parts = self.row("}")
+        self.take()
+        return parts[0] if len(parts) == 1 else f"<mrow>{''.join(parts)}</mrow>"
+
+    def raw(self) -> str:
+        """Return the text of the group that follows, with its spaces."""
+        self.take()
+        start, depth = self.k, 1
+        while self.k < len(self.tokens) and depth:
+            depth += (self.tokens[self.k] == "{") - (self.tokens[self.k] == "}")
+            self.k += 1
+        return "".join(self.tokens[start : self.k - 1])
+
+    def atom(self) -> str:
+        """Return one atom: a letter, a number, a sign, a group, or a command with its arguments."""
+        if self.next == "{":
+            return self.argument()
+        token = self.take()
+        if token.startswith(r"\begin"):
+            return self.table(token)
+        match token:
+            case r"\frac":
+                return f"<mfrac>{self.argument()}{self.argument()}</mfrac>"
+            case r"\sqrt":
+                return self.root()
+            case r"\left":
+                return self.brackets()
+            case r"\text":
+                return words(self.raw())
+            case r"\mathrel" | r"\mathbin" | r"\ensuremath":
+                return self.argument()
+        if token in _ACCENTS:
+            return f'<mover accent="true">{self.argument()}<mo stretchy="false">{_ACCENTS[token]}</mo></mover>'
+        return _face(_plain(self.raw()), _FACES[token]) if token in _FACES else _sign(token)
+
+    def root(self) -> str:
+        """Return a root, whose degree may stand in brackets."""
+        if self.next != "[":
+            return f"<msqrt>{self.argument()}</msqrt>"
+        self.take()
+        degree = "".join(self.row("]"))
+        self.take()
+        return f"<mroot>{self.argument()}<mrow>{degree}</mrow></mroot>"
+
+    def brackets(self) -> str:
+        """Return what stands between brackets that are as high as it is."""
+        opening = self.take()
+        parts = self.row(r"\right")
+        self.take()
+        return f"<mrow>{_fence(opening)}{''.join(parts)}{_fence(self.take())}</mrow>"
+
+    def table(self, begin: str) -> str:
+        """Return an alignment, a matrix or an array; a row below a rule, and a column behind one, have a class."""
+        name, columns = re.findall(r"\{([a-z]+)\*?\}(?:\{(.+)\})?", begin)[0]
+        barred = [m.start() - k for k, m in enumerate(re.finditer(r"\|", columns))]
+        rows: list[str] = []
+        cells: list[str] = []
+        ruled = ""
+        while self.next and not self.next.startswith(r"\end"):
+            if self.next == r"\hline":
+                ruled = self.take() and ' class="ruled"'
+                continue
+            bar = ' class="barred"' if len(cells) in barred else ""
+            cell = "".join(self.row("&", r"\\", r"\hline", r"\end"))
+            cells.append(f"<mtd{bar}>{cell}</mtd>")
+            if self.next == "&":
+                self.take()
+                continue
+            if len(cells) > 1 or cell:  # an empty one is a gap
+                rows, ruled = [*rows, f"<mtr{ruled}>{''.join(cells)}</mtr>"], ""
+            cells = []
+            if self.next == r"\\":
+                self.take()
+                if self.tokens[self.k : self.k + 1] == ["["]:  # a height, as in [4pt]
+                    self.k = self.tokens.index("]", self.k) + 1
+        self.take()
+        table = f'<mtable class="{name}">{"".join(rows)}</mtable>'
+        opening, closing = _FENCES.get(name, (".", "."))
+        return f"<mrow>{_fence(opening)}{table}{_fence(closing)}</mrow>" if name in _FENCES else table
+
+
+def _sign(token: str) -> str:
+    """Return a letter, a number, or a sign; nothing at the end of a formula."""
+    if not token:
+        return "<mrow></mrow>"
+    if token in _SPACES:
+        return f'<mspace width="{_SPACES[token]}"></mspace>'
+    if token[0].isdigit():
+        return f"<mn>{token}</mn>"
+    if token.isalpha():
+        return f"<mi>{escape(token)}</mi>"
+    if token in _SYMBOLS or not token.startswith("\\"):
+        sign = "−" if token == "-" else _SYMBOLS.get(token, token)
+        return f'<mo stretchy="false">{escape(sign)}</mo>'
+    letter = _greek(token[1:])
+    return f"<mi>{letter}</mi>" if letter else _face(token[1:], "")
+
+
+def _greek(name: str) -> str:
+    r"""Return the letter of a command, or nothing.
+
+    >>> _greek("lambda"), _greek("Omega"), _greek("sin")
+    ('λ', 'Ω', '')
+    """
+    size = "CAPITAL" if name[:1].isupper() else "SMALL"
+    letter = "LAMDA" if name.lower() == "lambda" else name.upper()
+    try:
+        return _VARIANTS.get(name) or unicodedata.lookup(f"GREEK {size} LETTER {letter}")
+    except KeyError:
+        return ""
+
+
+def _face(text: str, face: str) -> str:
+    """Return a name in a face: upright, italic, bold, or typewriter."""
+    inner = escape(text)
+    match face:
+        case "tt":
+            return f'<mtext class="tt">{inner}</mtext>'
+        case "it":
+            return f"<mi>{inner}</mi>" if len(text) == 1 else f'<mi class="it">{inner}</mi>'
+        case "bf":
+            return f'<mi class="bf">{inner}</mi>'
+    return f'<mi mathvariant="normal">{inner}</mi>'
+
+
+def _fence(sign: str) -> str:
+    return "" if sign == "." else f'<mo fence="true">{escape(_SYMBOLS.get(sign, sign))}</mo>'
+
+
+def words(text: str) -> str:
+    r"""Return words as elements, with the mathematics between dollars in them.
+
+    >>> print(words(r"at $x = 1$"))
+    <mtext>at&#160;</mtext><mrow><mi>x</mi><mo stretchy="false">=</mo><mn>1</mn></mrow>
+    """
+    parts = re.split(r"(?<!\\)\$", text)
+    return "".join(
+        f"<mrow>{''.join(_Reader(part).row())}</mrow>" if k % 2 else _words(part) for k, part in enumerate(parts)
+    )
+
+
+def _words(text: str) -> str:
+    """Return words, of which those in typewriter type have its face."""
+    result, end = "", 0
+    for match in re.finditer(r"\\texttt\{((?:[^{}]|\{[^{}]*\})*)\}", text):
+        result += _prose(text[end : match.start()]) + _face(_plain(match[1]), "tt")
+        end = match.end()
+    return result + _prose(text[end:])
+
+
+def _prose(text: str) -> str:
+    inner = re.sub("^ | $", "&#160;", escape(_plain(text)))
+    return f"<mtext>{inner}</mtext>" if inner else ""
+
+
+def _plain(text: str) -> str:
+    r"""Return LaTeX's text as it is read.
+
+    >>> _plain(r"x\_0 {\'e}\ldots{} 100 \%"), _plain(r"y\textasciicircum{}2")
+    ('x_0 é… 100 %', 'y^2')
+    """
+    result, accent = "", ""
+    for token in _TEXT.findall(text):
+        if token in _TEXT_ACCENTS:
+            accent = _TEXT_ACCENTS[token]
+        elif token.startswith("\\"):
+            sign = _LETTERS.get(token) or _SYMBOLS.get(token) or _greek(token[1:])
+            result += sign or ("" if token in (r"\ensuremath", r"\allowbreak") else token[1:])
+        elif token not in ("{", "}", "$"):
+            result += _SYMBOLS.get(token, token[:1] + accent + token[1:])
+            accent = ""
+    return unicodedata.normalize("NFC", result)

@@ -1,0 +1,1 @@
+"""Scripts under the user's own PyTorch: their pages, read from the record alone."""

@@ -1,0 +1,1 @@
+"""Text on a terminal: lines of a given width, and replacements for letters that it cannot show."""

@@ -1,0 +1,131 @@
+"""What `import gradcli` gives, against finite differences and by its errors."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+import gradcli
+from gradcli import InputError, check, evaluate, export, hessian, jvp, numeric_jacobian, parse
+
+TEXT = "y = sum(sin(M@x))*w"
+SHAPES = {"M": (2, 3), "x": (3,)}
+
+
+def point():
+    random = np.random.default_rng(0)
+    return {"M": random.normal(size=(2, 3)), "w": 2.0, "x": random.normal(size=3)}
+
+
+def test_all_that_is_promised_is_there():
+    assert all(hasattr(gradcli, name) for name in gradcli.__all__)
+
+
+def test_a_wrong_claim_is_false():
+    assert not check("f = x**2; df/dx = 3*x")
+    assert check("f = x**2; df/dx = 2*x")
+    assert not check("f = x**2; df/dx = 2*x; df/dx = x")
+
+
+def test_input_lines_have_shapes():
+    graph = parse("input x = [1, 2]\ninput k = 3\ny = k*x\ndy/dk = x")
+    assert {name: n.shape for name, n in graph.inputs.items()} == {"k": (), "x": (2,)}
+    assert parse("input x = [1, 2]\ny = x**2", x=(3,)).outputs["y"].shape == (3,)
+
+
+def test_a_compiled_function_gives_values_and_gradients():
+    f = gradcli.compile(TEXT, **SHAPES)
+    at = point()
+    values, gradients = f(**at)
+    assert_allclose(values["y"], np.sum(np.sin(at["M"] @ at["x"])) * at["w"])
+    for name, gradient in gradients.items():
+        found = np.asarray(at[name], dtype=float)
+        step = 1e-6
+        slopes = []
+        for k in range(found.size):
+            ends = [
+                at | {name: found + sign * step * np.eye(1, found.size, k).reshape(found.shape)} for sign in (1, -1)
+            ]
+            slopes.append((f(**ends[0]).values["y"] - f(**ends[1]).values["y"]) / (2 * step))
+        assert_allclose(gradient, np.reshape(slopes, found.shape), rtol=1e-7, atol=1e-9)
+
+
+def test_a_compiled_function_at_many_points():
+    f = gradcli.compile(TEXT, wrt=["x"], **SHAPES)
+    at = point()
+    many = np.stack([at["x"], 2 * at["x"]], axis=-1)
+    values, gradients = f(at["M"], at["w"], many)
+    for k in range(2):
+        alone = f(at["M"], at["w"], many[:, k])
+        assert_allclose(values["y"][k], alone.values["y"])
+        assert_allclose(gradients["x"][:, k], alone.gradients["x"])
+    assert list(gradients) == ["x"]
+
+
+def test_cotangents_are_given_where_there_is_no_single_scalar():
+    f = gradcli.compile("y = 2*x; z = x[0]", x=(2,))
+    with pytest.raises(InputError, match="only a single scalar output has a gradient without v"):
+        f([1.0, 2.0])
+    assert f([1.0, 2.0], v={"y": [1.0, 10.0]}).gradients["x"].tolist() == [2, 20]
+    assert f([1.0, 2.0], v={"z": 1.0}).gradients["x"].tolist() == [1, 0]
+
+
+@pytest.mark.parametrize(
+    ("call", "says"),
+    [
+        (lambda f: f(1.0), "the input `b` has no value"),
+        (lambda f: f(1.0, 2.0, 3.0), "there are 2 inputs"),
+        (lambda f: f(1.0, c=2.0), "`c` is not an input"),
+        (lambda f: f(1.0, a=2.0), "the input `a` has two values"),
+        (lambda f: f(1.0, [[1.0]]), "the input `b` has shape"),
+        (lambda f: f(1.0, "two"), "the input `b` is not an array of numbers"),
+        (lambda f: f([1.0, 2.0], [1.0, 2.0, 3.0]), "the input `a` has 2 points, and `b` has 3"),
+        (lambda f: f(1.0, 2.0, v={"z": 1.0}), "v: `z` is not an output"),
+        (lambda f: evaluate(f.graph, {"a": [1.0]}), "the input `b` has no value"),
+        (lambda f: evaluate(f.graph, {"a": [1.0], "b": 2.0}), "the input `b` has shape ()"),
+        (lambda f: numeric_jacobian(f.graph, ["a"], {"a": 1.0}), "the input `b` has no value"),
+        (lambda f: numeric_jacobian(f.graph, ["q"], {"a": 1.0, "b": 1.0}), "`q` is not an input"),
+        (lambda f: numeric_jacobian(f.graph, ["a"], {"a": [1.0], "b": 2.0}), r"the input `a` has shape \(1,\)"),
+        (lambda f: hessian(f.graph, ["q"]), "`q` is not an input"),
+        (lambda f: export(f.graph, "fortran"), "unknown language `fortran`"),
+        (lambda f: export(f.graph, "c", ["jacobien"]), "unknown function `jacobien`"),
+        (lambda f: export(f.graph, "c", name="int"), "`int` has a meaning in c"),
+        (lambda _: gradcli.compile("y = x", engine="fast"), "unknown engine `fast`"),
+    ],
+)
+def test_errors_name_what_is_wrong(call, says):
+    with pytest.raises(InputError, match=says.replace("()", r"\(\)")):
+        call(gradcli.compile("y = a*b"))
+
+
+def test_derivatives_are_graphs():
+    graph = parse("f = x**3*y")
+    found = evaluate(jvp(graph), {"x": [2.0], "y": [5.0], "x.u": [1.0], "y.u": [10.0]})
+    assert found["f.jvp"].tolist() == [3 * 4 * 5 + 8 * 10]
+    second = evaluate(hessian(graph, ["x"]), {"x": [2.0], "y": [5.0]})
+    assert second["d2f/dx/dx"].tolist() == [6 * 2 * 5]
+
+
+def test_exported_code_runs():
+    namespace = {}
+    exec(export(parse("y = a*sin(b)"), "numpy", ["value", "jacobian"], name="f"), namespace)
+    assert namespace["f"](2.0, 1.0) == 2 * math.sin(1.0)
+    assert_allclose(namespace["f_jacobian"](2.0, 1.0), [[math.sin(1.0), 2 * math.cos(1.0)]])
+    assert "void f(double a, double b, double *y)" in export(parse("y = a*sin(b)"), "c", name="f")
+
+
+def test_numba_is_an_older_name_of_the_engine_llvm():
+    pytest.importorskip("llvmlite")
+    x = np.array([1.0, 3.0])
+    by_name = [gradcli.compile("y = x**2", engine=name)(x) for name in ("llvm", "numba")]
+    for values, gradients in by_name:
+        assert values["y"].tolist() == [1, 9]
+        assert gradients["x"].tolist() == [2, 6]
+
+
+def test_names_are_completed():
+    assert {"grad", "jacobian", "check", "explain"} <= {*dir(gradcli)} == {*gradcli.__all__}
+    assert all(hasattr(gradcli, name) for name in dir(gradcli))

@@ -1,0 +1,38 @@
+"""`gradcli run --torch`: which PyTorch runs a script, and the errors of that."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+from gradcli.process import pytorch
+
+SCRIPT = "import torch; x = torch.tensor(3., requires_grad=True); (x**2).backward(); print(x.grad)"
+
+
+def test_without_pytorch_an_error_says_how_to_install_it(cli, monkeypatch):
+    monkeypatch.setattr(pytorch, "version", lambda: None)
+    error = cli.refused("run", "--torch", "-c", SCRIPT)
+    assert "--torch needs PyTorch" in error
+    assert "pip install torch" in error
+
+
+def test_an_old_pytorch_is_refused(cli, monkeypatch):
+    monkeypatch.setattr(pytorch, "version", lambda: "2.5.1")
+    assert "needs PyTorch 2.6 or later, not 2.5.1" in cli.refused("run", "--torch", "-c", SCRIPT)
+
+
+def test_nothing_of_the_room_is_imported_without_the_option():
+    code = f"import sys; from gradcli.cli.main import gradcli, run; run(gradcli, ['run', '-q', '-c', {SCRIPT!r}]); "
+    code += "print([n for n in sys.modules if n.startswith(('gradcli.realtorch', 'gradcli.script.under_pytorch'))])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, encoding="utf-8", check=True)
+    assert done.stdout.splitlines() == ["tensor(6.)", "[]"]
+
+
+def test_a_page_is_that_of_the_emulation(process):
+    pytest.importorskip("torch", reason="the tests of --torch need PyTorch")
+    without, under = process("run", "-c", SCRIPT), process("run", "--torch", "-c", SCRIPT)
+    assert under.out == without.out
+    assert under.status == 0

@@ -1,0 +1,88 @@
+"""The web site of the guide in Chromium: search, keys, frames, width, and whether everybody can use it."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from conftest import Command, long
+from pages import browser, errors
+
+KEYS = "document.dispatchEvent(new KeyboardEvent('keydown', {key: arguments[0], bubbles: true}))"
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("guide") / "site"
+    assert Command()("explain", "--site", str(folder)).status == 0
+    return folder
+
+
+@pytest.fixture(scope="module")
+def driver():
+    driver = browser()
+    yield driver
+    driver.quit()
+
+
+def test_the_search_finds_pages_without_a_server(driver, site):
+    driver.get((site / "index.html").as_uri())
+    field = driver.find_element("id", "query")
+    for question, page in (
+        ("why is x.grad None", "leaf-and-intermediate"),
+        ("retain_graph", "retain-graph"),
+        ("gradients add up", "accumulation"),
+        ("nan", "nan"),
+    ):
+        field.clear()
+        field.send_keys(question)
+        links = [a.get_attribute("href") for a in driver.find_elements("css selector", "#hits a")]
+        assert any(f"/{page}.html" in link for link in links[:3]), (question, links)
+    field.clear()
+    field.send_keys("xyzzy")
+    assert driver.find_element("id", "hits").text == "No page has a word of this."
+    assert errors(driver) == []
+
+
+def test_keys_turn_the_pages(driver, site):
+    driver.get((site / "index.html").as_uri())
+    driver.execute_script(KEYS, "n")
+    assert driver.current_url.endswith("/vector-jacobian-product.html")
+    driver.execute_script(KEYS, "n")
+    driver.execute_script(KEYS, "p")
+    assert driver.current_url.endswith("/vector-jacobian-product.html")
+    driver.execute_script(KEYS, "/")
+    assert driver.execute_script("return document.activeElement.id") == "query"
+
+
+def test_a_frame_has_a_live_page(driver, site):
+    driver.get((site / "vector-jacobian-product.html").as_uri())
+    driver.switch_to.frame(driver.find_element("css selector", "iframe"))
+    assert driver.find_element("css selector", '[data-grad-of="x0"]').get_attribute("data-number") == "26"
+    driver.switch_to.default_content()
+
+
+@pytest.mark.parametrize("width", [400, 1000])
+def test_no_page_scrolls_sideways(driver, site, width):
+    size = {"width": width, "height": 800, "deviceScaleFactor": 1, "mobile": False}
+    driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+    for name in ("index", "accumulation", "corners", "layers", "benchmarks", "gallery"):
+        driver.get((site / f"{name}.html").as_uri())
+        assert driver.execute_script("return document.documentElement.scrollWidth") <= width, name
+    driver.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+
+
+@long
+def test_axe_finds_nothing(driver, site):
+    axe = os.environ.get("GRADCLI_AXE")
+    if not axe:
+        pytest.skip("needs axe-core: GRADCLI_AXE names axe.min.js, which npm installs")
+    for name in ("index", "accumulation", "corners", "layers"):
+        for scheme in ("light", "dark"):
+            media = {"features": [{"name": "prefers-color-scheme", "value": scheme}]}
+            driver.execute_cdp_cmd("Emulation.setEmulatedMedia", media)
+            driver.get((site / f"{name}.html").as_uri())
+            driver.execute_script(Path(axe).read_text("utf-8"))
+            found = driver.execute_async_script("axe.run(document).then(arguments[0])")["violations"]
+            assert [(v["id"], [n["html"][:200] for n in v["nodes"]]) for v in found] == [], (name, scheme)

@@ -1,0 +1,289 @@
+"""What a picture shows: the numbers of the trace, each where it belongs, whether parts are folded or not."""
+
+from __future__ import annotations
+
+import math
+import unicodedata
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+from gradcli import parse
+from gradcli.graph.calls import opened
+from gradcli.pages.picture.boxes import View
+from gradcli.pages.picture.picture import least_boxes, picture
+from gradcli.report.pictures.labels import Labels
+
+
+def drawn(text, at=None, v=None, wrt=None, fold=True):
+    at = at and {name: np.asarray(value, dtype=float) for name, value in at.items()}
+    v = v and {name: np.asarray(value, dtype=float) for name, value in v.items()}
+    graph = parse(text, **({n: a.shape for n, a in at.items()} if at else {}))
+    return picture(graph, View(list(graph.inputs) if wrt is None else wrt, at, v, fold))
+
+
+def boxes(*arguments, **more):
+    return {box.name: box for box in drawn(*arguments, **more).boxes}
+
+
+def told(found):
+    labels = Labels(found, 6)
+    return {box.name: labels.locals(box) for box in found.boxes}
+
+
+def test_values_adjoints_and_local_derivatives():
+    found = drawn("y = x**2 + x", {"x": 3}, {"y": 1})
+    assert [(b.name, b.kind, float(b.value), float(b.adjoint)) for b in found.boxes] == [
+        ("x", "leaf", 3, 7),
+        ("t1", "intermediate", 9, 1),
+        ("y", "output", 12, 1),
+    ]
+    assert [[a.source for a in b.arrows] for b in found.boxes] == [[], [0], [1, 0]]
+    assert told(found) == {"x": [], "t1": ["∂t1/∂x = 2*x = 6"], "y": ["∂y/∂t1 = 1", "∂y/∂x = 1"]}
+    assert (found.scalar, found.loss) == ("y", None)
+
+
+CALLS = {
+    "linear(x, w, b)": {"x": (2, 3), "w": (4, 3), "b": (4,)},
+    "conv2d(x, w, b, padding=1)": {"x": (1, 1, 3, 3), "w": (1, 1, 2, 2), "b": (1,)},
+    "scaled_dot_product_attention(x, w, b)": {"x": (2, 3), "w": (4, 3), "b": (4, 2)},
+    "gru(x, b, w, u, has_biases=False)": {"x": (5, 1), "b": (1, 1), "w": (3, 1), "u": (3, 1)},
+    "cross_entropy(x, [1, 0])": {"x": (2, 3)},
+}
+
+
+@pytest.mark.parametrize("text", CALLS)
+def test_a_call_is_one_box(text):
+    found = drawn(f"y = {text}", {name: np.ones(shape) for name, shape in CALLS[text].items()})
+    *leaves, call = found.boxes
+    assert [b.kind for b in leaves] == ["leaf"] * len(CALLS[text])
+    assert (call.name, call.kind) == ("y", "output")
+    assert {found.boxes[a.source].name for a in call.arrows} == {*CALLS[text]}
+
+
+@pytest.mark.parametrize("text", CALLS)
+def test_an_opened_call_has_the_value_and_the_adjoints_that_it_has_as_one_box(text):
+    rng = np.random.default_rng(3)
+    at = {name: rng.normal(size=shape) for name, shape in CALLS[text].items()}
+    graph = parse(f"y = {text}", **CALLS[text])
+    view = View(list(at), at, {"y": rng.normal(size=graph.outputs["y"].shape)})
+    closed, whole = ({box.name: box for box in picture(g, view).boxes} for g in (graph, opened(graph)))
+    assert len(whole) > len(closed)
+    for name, box in closed.items():
+        assert_allclose(whole[name].value, box.value, rtol=1e-12)
+        assert_allclose(whole[name].adjoint, box.adjoint, rtol=1e-9, atol=1e-12)
+
+
+def test_a_call_without_a_short_rule_has_the_product_with_its_derivative():
+    shapes = CALLS["gru(x, b, w, u, has_biases=False)"]
+    found = drawn("y = gru(x, b, w, u, has_biases=False)", {name: np.ones(shape) for name, shape in shapes.items()})
+    rules = [rule.partition(" = ")[2] for rule in told(found)["y"]]
+    assert [unicodedata.normalize("NFD", rule) for rule in rules] == [f"y\u0304·∂y/∂{name}" for name in shapes]
+
+
+@pytest.mark.parametrize(
+    ("text", "folded", "whole"),
+    [
+        ("y = x**2 + 3*x", 4, 4),
+        ("y0 = a*b; y1 = b; z = 3*y0", 4, 4),
+        ("\n".join(["t0 = sin(x)", *(f"t{k + 1} = sin(t{k})" for k in range(20)), "y = t20 + x"]), 3, 23),
+    ],
+)
+def test_boxes_are_counted_before_they_are_drawn(text, folded, whole):
+    graph = parse(text)
+    for fold, count in ((True, folded), (False, whole)):
+        assert least_boxes(graph, fold) == len(picture(graph, View(list(graph.inputs), fold=fold)).boxes) == count
+
+
+@pytest.mark.parametrize(
+    ("formula", "local"), [("x*x", "x + x = 6"), ("x - x", "0"), ("x**x", "x*x**(x - 1) + y*log(x) = 56.6625")]
+)
+def test_a_value_that_is_read_twice_by_one_operation_has_one_arrow(formula, local):
+    """What is said there is its adjoint's share: x̄ = ȳ·∂y/∂x, of the whole ∂y/∂x."""
+    found = drawn(f"y = {formula}", {"x": 3}, {"y": 1})
+    assert told(found)["y"] == [f"∂y/∂x = {local}"]
+    assert f"{float(found.boxes[0].adjoint):g}" == local.rpartition("= ")[2]
+
+
+def test_without_a_point_adjoints_are_formulas():
+    found = boxes("y = x**2 + x", v={"y": 1})
+    assert str(found["x"].adjoint) == "2*x + 1"
+    assert found["x"].value is None
+
+
+def test_without_a_cotangent_there_are_local_derivatives():
+    found = drawn("y = x**2; z = 3*x", {"x": 3})
+    assert {b.adjoint for b in found.boxes} == {None}
+    assert told(found) == {"x": [], "y": ["∂y/∂x = 2*x = 6"], "z": ["∂z/∂x = 3"]}
+
+
+def test_what_has_no_adjoint_says_why():
+    """A condition, what the cotangent does not reach, and an input that is a constant: none of them is 0."""
+    found = boxes("y = where(x > 0, x, 2*a)", {"x": 1, "a": 1}, {"y": 1}, wrt=["x"])
+    assert found["t1"].adjoint == "no gradient (a condition)"
+    assert found["t2"].adjoint == found["a"].adjoint == "requires no gradient"
+    assert float(found["x"].adjoint) == 1
+    assert boxes("y = sqrt(2)*x", {"x": 1}, {"y": 1})["t1"].adjoint is None  # there is nothing to differentiate by
+
+
+def test_a_condition_is_true_or_false():
+    found = drawn("y = where(x < 1, x, 2*x) + sum(where(z > 1, z, 0))", {"x": 3, "z": [1, 2]}, {"y": 1})
+    lines = [Labels(found, 6).equation(box)[1:] for box in found.boxes]
+    assert ["(x < 1)", "False"] in lines
+    assert ["(z > 1)", "[False, True]"] in lines
+
+
+def test_a_chain_is_one_box_with_the_derivative_of_all():
+    chain = "\n".join(["t1 = sin(x)", *(f"t{k + 1} = sin(t{k})" for k in range(1, 3000))])
+    found = drawn(chain, {"x": 1}, {"t3000": 1})
+    value = 1.0
+    slope = 1.0
+    for _ in range(3000):
+        slope *= math.cos(value)
+        value = math.sin(value)
+    x, y = found.boxes
+    assert Labels(found, 6).equation(y)[1] == "sin, 3,000 times"
+    assert (x.kind, y.kind, y.times) == ("leaf", "output", 3000)
+    assert_allclose([float(y.value), float(x.adjoint)], [value, slope])
+    assert told(found)["t3000"] == [f"∂t3000/∂x = {slope:.6g}"]
+    assert len(drawn(chain, {"x": 1}, {"t3000": 1}, fold=False).boxes) == 3001
+
+
+def test_a_chain_that_reads_a_value_twice_has_the_derivative_by_both_ways():
+    for step, slope in (("t{0}*t{0}", ["∂t10/∂t0 = 1024"]), ("2*t{0}", ["∂t10/∂t0 = 1024"]), ("t{0}*t0", [""])):
+        chain = "; ".join(f"t{k + 1} = {step.format(k)}" for k in range(10))
+        assert told(drawn(chain, {"t0": 1}, {"t10": 1}))["t10"] == slope
+
+
+def test_layers_are_one_box_and_their_weights_one_each():
+    text = "\n".join(f"h{k + 1} = tanh(h{k} @ W{k} + b{k})" for k in range(5)) + "\nL = sum(h5)"
+    at = {"h0": np.ones(2)} | {f"W{k}": np.eye(2) for k in range(5)} | {f"b{k}": np.zeros(2) for k in range(5)}
+    found = drawn(text, at, {"L": 1})
+    labels = Labels(found, 6)
+    assert [labels.equation(b)[0] for b in found.boxes] == ["W0, …, W4", "b0, …, b4", "h0", "h5", "L"]
+    assert labels.equation(found.boxes[0])[1] == "5 leaves  (each 2×2)"
+    assert labels.equation(found.boxes[3])[1] == "matmul, add, tanh, each 5 times"
+    assert [a.source for a in found.boxes[3].arrows] == [2, 0, 1]
+    value = np.ones(2)
+    for _ in range(5):
+        value = np.tanh(value)
+    assert_allclose(found.boxes[3].value, value)
+    folded, whole = found.boxes[2].adjoint, drawn(text, at, {"L": 1}, fold=False).boxes
+    assert_allclose(folded, next(b.adjoint for b in whole if b.name == "h0"))
+
+
+def test_paths_lead_from_boxes_of_the_picture_alone():
+    text = "\n".join(f"h{k + 1} = tanh(W @ h{k} + b)" for k in range(5)) + "\nL = sum(h5)"
+    at = {"h0": np.ones(2), "W": np.eye(2), "b": np.zeros(2)}
+    for fold in (True, False):
+        found = drawn(text, at, {"L": 1}, fold=fold)
+        names = {box.name for box in found.boxes}
+        sources = {path.source for box in found.boxes for path in box.paths}
+        assert sources <= names
+        assert bool(sources) != fold
+
+
+BRANCHES = (
+    "; ".join(f"h{k} = tanh(w*x{k} + b*x{k}**2)" for k in range(10))
+    + "; L = "
+    + " + ".join(f"h{k}**2" for k in range(10))
+)
+
+
+def test_branches_alike_are_one_box_for_each_operation_with_all_numbers():
+    x, w, b = np.linspace(-1, 1, 10), 0.5, 0.25
+    at = {f"x{k}": value for k, value in enumerate(x)} | {"w": w, "b": b}
+    found = drawn(BRANCHES, at, {"L": 1})
+    labels = Labels(found, 6)
+    said = {labels.equation(box)[0]: labels.equation(box)[1] for box in found.boxes}
+    assert said["h0, …, h9"] == "tanh(t4), 10 alike"
+    assert said["L"] == "add, 9 times"
+    assert said["x0, …, x9"] == "10 leaves"
+    (h,) = [box for box in found.boxes if box.name == "h0, …, h9"]
+    values = np.tanh(w * x + b * x**2)
+    assert_allclose(h.value, values)
+    assert_allclose(h.adjoint, 2 * values)
+    assert labels.reverse(h)[0] == "h̄0, …, h̄9"
+    assert labels.foot()[:1] == ["x̄0 = ∂L/∂x0"]
+    alone = {box.name: box for box in drawn(BRANCHES, at, {"L": 1}, fold=False).boxes}
+    assert {box.name for box in found.boxes if not box.ends} <= set(alone)
+    for box in found.boxes:
+        if not box.ends:
+            assert_allclose([float(box.value), float(box.adjoint)], [alone[box.name].value, alone[box.name].adjoint])
+        assert all(arrow.source < found.boxes.index(box) for arrow in box.arrows)
+
+
+def test_branches_alike_of_arrays_and_in_formulas():
+    text = "; ".join(f"h{k} = tanh(W@x{k})" for k in range(8))
+    shapes = {"W": (2, 3)} | {f"x{k}": (3,) for k in range(8)}
+    found = picture(parse(text, **shapes), View(list(shapes)))
+    told = {box.name: Labels(found, 6).equation(box)[-1] for box in found.boxes}
+    assert told["x0, …, x7"] == "8 leaves  (each 3 numbers)"
+    assert told["h0, …, h7"] == "tanh(t1), 8 alike  (each 2 numbers)"
+    assert [box.kind for box in found.boxes if box.ends] == ["leaf", "intermediate", "output"]
+    assert "t" not in "".join(str(box.adjoint) for box in drawn(BRANCHES, v={"L": 1}).boxes if box.kind == "leaf")
+
+
+@pytest.mark.parametrize(
+    ("text", "v", "foot"),
+    [
+        ("y = x**2", {"y": 1}, ["x̄ = ∂y/∂x"]),
+        ("y = x**2", {"y": 3}, ["x̄ = ∂L/∂x", "L = 3·y"]),
+        (
+            "y = x; z = 2*x",
+            {"y": 1, "z": 10},
+            ["x̄ = ∂L/∂x", "L = 1·y + 10·z", "z: 10·2 = 20 is z̄·∂z/∂x, the part of x̄ from z"],
+        ),
+        (
+            "L = 2*x; y = 3*L; z = x",
+            {"y": 1, "z": 10},
+            ["x̄ = ∂loss/∂x", "loss = 1·y + 10·z", "L: 3·2 = 6 is L̄·∂L/∂x, the part of x̄ from L"],
+        ),
+        ("y = x**2; z = 2*x", None, []),
+        ("y = stack([x, x])", None, ["x̄ = ∂L/∂x", "L is any number computed from the output"]),
+    ],
+)
+def test_what_adjoints_are_derivatives_of(text, v, foot):
+    assert Labels(drawn(text, {"x": 3}, v), 6).foot() == foot
+
+
+def test_a_leaf_that_nothing_reads_is_shown():
+    found = boxes("input a = 1\ny = x**2", {"x": 1, "a": 5}, {"y": 1})
+    assert (found["a"].kind, found["a"].adjoint) == ("leaf", "no gradient")
+
+
+def test_a_value_with_two_names_has_both():
+    found = drawn("y = x; z = 3*y", {"x": 2}, {"z": 1})
+    assert Labels(found, 6).equation(found.boxes[0]) == ["y", "x", "2"]
+
+
+def test_numbers_that_are_not_finite():
+    found = drawn("y = log(x)", {"x": -1}, {"y": 1})
+    assert Labels(found, 6).equation(found.boxes[1]) == ["y", "log(x)", "nan"]
+
+
+def test_what_arrives_along_each_path_is_told_the_largest_first():
+    found = drawn("a = w*x; b = a + x; y = a*b", {"w": 3, "x": 0.5}, {"y": 1})
+    (box,) = (box for box in found.boxes if box.name == "x")
+    assert [(p.source, p.product, p.contribution) for p in box.paths] == [
+        ("a", (3.5, 3.0), 10.5),
+        ("b", (1.5, 1.0), 1.5),
+    ]
+    labels = Labels(found, 6)
+    assert labels.paths(box) == ["a: 3.5·3 = 10.5", "b: 1.5·1 = 1.5"]
+    assert labels.foot()[-1].startswith("a: 3.5·3 = 10.5 is a\u0304·∂a/∂x, the part of x\u0304")
+    assert not any(box.paths for box in drawn("y = exp(x)*w", {"w": 3, "x": 0.5}, {"y": 1}).boxes)
+
+
+def test_paths_of_arrays_have_norms():
+    found = drawn("z = sum(x**2) + sum(sin(x))", {"x": [3.0, 4.0]}, {"z": 1})
+    (box,) = (b for b in found.boxes if b.kind == "leaf")
+    assert [p.product for p in box.paths] == [None, None]
+    assert math.isclose(box.paths[0].contribution, 10)
+    assert math.isclose(box.paths[1].contribution, float(np.linalg.norm(np.cos([3.0, 4.0]))))
+
+
+def test_an_output_that_is_read_has_its_v(cli):
+    told = cli.done("graph", "y=x**2", "z=exp(y)", "--outputs", "y,z", "--at", "x=0", "--v", "5,1").out
+    assert "v: 5, z: 1·1 = 1" in told

@@ -1,0 +1,91 @@
+"""Loops of formulas on a page: the recurrence as typed, the numbers of its rounds, and each round with --unroll."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pytest
+
+from gradcli import parse
+from gradcli.pages.recurrence import loops_of_formulas
+
+CHAIN = "s[0] = x; s[k] = sin(w*s[k-1]) for k in 1..40; y = s[40]"
+
+
+def chain(w, x, rounds=40):
+    """Return the elements of s, and the adjoint of each: both loops by hand."""
+    s = [x]
+    for _ in range(rounds):
+        s.append(np.sin(w * s[-1]))
+    adjoint = [1.0]
+    for k in range(rounds, 0, -1):
+        adjoint.insert(0, adjoint[0] * np.cos(w * s[k - 1]) * w)
+    return s, adjoint
+
+
+def test_a_long_loop_is_the_recurrence_that_was_typed(cli):
+    out = cli.done("backward", CHAIN, "--at", "w=0.9,x=1").out
+    s, _ = chain(0.9, 1.0)
+    assert re.search(r"^s\[k\] +=( sin\(w\*s\[k-1\]\)) for k in 1\.\.40\n", out, re.MULTILINE)
+    assert re.search(rf"^s\[40\] += {s[40]:.6g}\n", out, re.MULTILINE)
+    assert "where\n" not in out
+    assert "more statements" not in out
+
+
+def test_what_each_round_adds_is_told(cli):
+    out = cli.done("backward", CHAIN, "--at", "w=0.9,x=1").out
+    s, adjoint = chain(0.9, 1.0)
+    added = {k: adjoint[k] * np.cos(0.9 * s[k - 1]) * s[k - 1] for k in range(1, 41)}
+    text = " ".join(out.split())
+    assert f"w̄ by round: k=40 {added[40]:.3g} · k=39 {added[39]:.3g} · " in text
+    assert f" · k=2 {adjoint[2]:.3g} · k=1 {adjoint[1]:.3g}" in text
+
+
+def test_unrolled_each_round_is_written(cli):
+    out = cli.done("backward", CHAIN, "--at", "w=0.9,x=1", "--unroll", "--only", "system").out
+    assert [f"s[{k}]" in out for k in range(41)] == [True] * 41
+    assert " for k in " not in out
+
+
+def test_a_short_loop_is_written_round_by_round(cli):
+    out = cli.done("backward", CHAIN.replace("40", "4"), "--at", "w=0.9,x=1").out
+    assert "s[3] = sin(w*s[2])" in out
+
+
+def test_loops_that_are_computed_from_each_other():
+    text = "S[0] = 1; I[0] = x; S[k] = S[k-1] - b*S[k-1]*I[k-1] for k in 1..30; "
+    text += "I[k] = I[k-1] + b*S[k-1]*I[k-1] - 0.1*I[k-1] for k in 1..30; y = I[30]"
+    (loop,) = loops_of_formulas(parse(text)).loops
+    assert loop.index == "k"
+    assert [str(s.name) for s in loop.statements] == ["S[k]", "I[k]"]
+    assert (loop.first, loop.last) == (1, 30)
+
+
+def test_statements_of_the_users_own_are_no_loop():
+    text = "; ".join(["t1 = sin(x)", *(f"t{k + 1} = sin(t{k})" for k in range(1, 40))])
+    assert not loops_of_formulas(parse(text)).loops
+
+
+@pytest.mark.parametrize("option", [(), ("--unroll",)])
+def test_a_picture_has_each_round_where_it_is_unrolled(cli, option):
+    out = cli.done("graph", CHAIN, "--at", "w=0.9,x=1", *option).out
+    assert (out.count("sin(") >= 40) == bool(option)
+
+
+@pytest.mark.parametrize("command", [("jacobian",), ("hessian",), ("jvp", "--u", "1,1"), ("backward",)])
+@pytest.mark.parametrize("at", [(), ("--at", "w=0.9,x=1")])
+def test_every_command_has_the_recurrence_and_no_name_without_a_side(cli, command, at):
+    if command[0] == "jvp" and not at:
+        return  # which is at a point
+    out = cli.done(*command, CHAIN, *at, "--only", "system").out
+    assert re.search(r"^s\[k\] += sin\(w\*s\[k-1\]\) for k in 1\.\.40\n", out, re.MULTILINE)
+    assert not re.search(r"^s\[40\]$", out, re.MULTILINE)
+
+
+def test_many_loops_are_cut_as_many_statements_are(cli):
+    loops = [f"s{j}[0] = x + {j}; s{j}[k] = sin(w*s{j}[k-1]) for k in 1..4; y{j} = s{j}[4]" for j in range(12)]
+    system = "; ".join([*loops, f"y = {' + '.join(f'y{j}' for j in range(12))}"])
+    out = cli.done("jacobian", system, "--at", "w=0.9,x=1", "--only", "system").out
+    assert "more statements …" in out
+    assert "s0[k] = sin(w*s0[k-1]) for k in 1..4" in " ".join(out.split())

@@ -1,0 +1,106 @@
+"""The rule of an optimizer, evaluated line by line, gives what PyTorch's own step leaves."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+pytest.importorskip("torch", reason="the tests of --torch need PyTorch")
+
+from gradcli.script.pages.entries import equations
+from gradcli.script.pages.steps import rules_lines
+
+OPTIMIZERS = [
+    ("SGD", {}), ("SGD", {"momentum": 0.9, "nesterov": True, "weight_decay": 0.1}), ("SGD", {"maximize": True}),
+    ("SGD", {"momentum": 0.9, "dampening": 0.5}), ("Adam", {}), ("Adam", {"amsgrad": True, "weight_decay": 0.1}),
+    ("AdamW", {}), ("AdamW", {"maximize": True}), ("RMSprop", {}), ("RMSprop", {"centered": True, "momentum": 0.9}),
+    ("Adagrad", {"lr_decay": 0.1}), ("Adadelta", {"weight_decay": 0.1}), ("Adamax", {}), ("NAdam", {}),
+    ("NAdam", {"weight_decay": 0.1, "decoupled_weight_decay": True}), ("RAdam", {"betas": (0.5, 0.7)}), ("Rprop", {}),
+    ("ASGD", {"t0": 2}), ("ASGD", {"lambd": 0.1, "weight_decay": 0.1}),
+]  # fmt: skip
+
+
+def steps_of(function):
+    """Return the events of all steps of optimizers in a function."""
+    from gradcli.realtorch.driver import Session
+
+    steps = []
+    session = Session(lambda *_: True, lambda *_: None, None, lambda events, site: steps.append((events, site)))
+    with session.running():
+        function()
+    return steps
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize(("name", "settings"), OPTIMIZERS)
+def test_a_step_of_pytorch_is_what_the_rule_says(name, settings, dtype):
+    import torch
+
+    torch.manual_seed(0)
+    w = torch.randn(3, 2, dtype=getattr(torch, dtype), requires_grad=True)
+    v = torch.randn((), dtype=getattr(torch, dtype), requires_grad=True)
+    optimizer = getattr(torch.optim, name)([w, v], lr=0.1, **settings)
+
+    def train():
+        for _ in range(9):
+            optimizer.zero_grad()
+            ((w - 0.3) ** 2 * v).sum().backward()
+            optimizer.step()
+
+    steps = steps_of(train)
+    assert len(steps) == 9
+    tolerance = {"float32": 2e-5, "float64": 2e-7}[dtype]  # NAdam keeps a product in float32
+    for [step], site in steps:
+        assert site.code == "optimizer.step()"
+        assert [u.name for u in step.updates] == ["w", "v"]
+        for update in step.updates:
+            values = {name: float(np.ravel(numbers.whole)[0]) for name, numbers in update.before.items()}
+            for equation in equations(step, update):
+                line = equation.line
+                if line.stays:
+                    exact = _evaluated(line, values)
+                    assert np.isclose(equation.result, exact, tolerance, tolerance), (line.name, equation.result, exact)
+                values[line.name] = float(equation.result)
+        assert rules_lines([step])[0].startswith("p ← ")
+
+
+def _evaluated(line, values):
+    from gradcli.engine.evaluate import at_point
+    from gradcli.graph.graph import Graph
+    from gradcli.graph.node import leaf
+
+    read = [leaf() for _ in line.reads]
+    node = line.formula.node(read)
+    at = {name: np.array(values[name]) for name in line.reads}
+    return at_point(Graph.of(dict(zip(line.reads, read, strict=True)), {"": node}), at, [node])[node]
+
+
+def test_a_step_changes_nothing_for_the_program():
+    import torch
+    from torch.optim import optimizer as hooks
+
+    def train():
+        w = torch.nn.Parameter(torch.ones(5))
+        optimizer = torch.optim.LBFGS([w])
+
+        def closure():
+            optimizer.zero_grad()
+            loss = (w**2).sum()
+            loss.backward()
+            return loss
+
+        optimizer.step(closure)
+        mine = type("Mine", (torch.optim.Adam,), {})([torch.nn.Parameter(torch.ones(2, dtype=torch.bfloat16))])
+        mine.param_groups[0]["params"][0].grad = torch.ones(2, dtype=torch.bfloat16)
+        mine.step()
+        torch.optim.SGD([torch.nn.Parameter(torch.ones(0))]).step()
+        return w.detach().clone(), mine.param_groups[0]["params"][0].detach().clone()
+
+    expected, results = train(), []
+    steps = steps_of(lambda: results.extend(train()))
+    assert all(map(torch.equal, results, expected))
+    (lbfgs,), (adam,) = (events for events, _ in steps)
+    assert rules_lines([lbfgs])[0].startswith("w ← w + t*d, ")
+    assert [u.name for u in adam.updates] == ["p"]
+    assert not hooks._global_optimizer_pre_hooks
+    assert not hooks._global_optimizer_post_hooks

@@ -1,0 +1,30 @@
+"""Loops of a script under PyTorch are recurrences, as on the emulation's pages, and are written with --unroll."""
+
+from __future__ import annotations
+
+import pytest
+
+pytest.importorskip("torch", reason="the tests of --torch need PyTorch")
+
+from gradcli.report.render import Look, render_pages
+from gradcli.script.under_pytorch.page import page_of
+from tests.realtorch.runs import run_script
+
+LOOP = """import torch
+w = torch.tensor([0.5, 0.2], requires_grad=True)
+h = torch.ones(2)
+for t in range(8):
+    h = torch.sin(w * h)
+h.sum().backward()
+"""
+
+
+@pytest.mark.parametrize("unroll", [False, True])
+def test_a_loop_is_a_recurrence_unless_it_is_unrolled(tmp_path, unroll):
+    path = tmp_path / "loop.py"
+    path.write_text(LOOP, "utf-8")
+    (record,) = run_script(path, True).records
+    text = render_pages([page_of(record, unroll=unroll)], Look("table"))
+    assert (" for t in 1..7" in text) == (not unroll)
+    assert ("by round" in text) == (not unroll)
+    assert ("h7 = " in text) == unroll

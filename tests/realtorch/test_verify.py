@@ -1,0 +1,73 @@
+"""The formulas of gradcli's table give the numbers, and the gradients, of PyTorch."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+pytest.importorskip("torch", reason="the tests of --torch need PyTorch")
+
+from gradcli.record.numbers import Numbers
+from gradcli.report.render import Look, render_pages
+from gradcli.script.under_pytorch.page import page_of
+from gradcli.script.under_pytorch.verify import verified, verify
+from tests.realtorch.runs import SAMPLES, SCRIPTS, run_script
+
+pytestmark = pytest.mark.filterwarnings("ignore")
+
+
+@pytest.mark.parametrize("path", [*SCRIPTS, *SAMPLES], ids=lambda p: p.stem)
+def test_formulas_give_pytorchs_numbers_and_gradients(path):
+    for record in run_script(path, True).records:
+        (backward,) = record.backwards
+        wrong = [(o.row, o.site.line) for o in record.operations if not o.is_opaque and not verify(record, backward, o)]
+        assert not wrong
+
+
+@pytest.mark.parametrize("what", ["result", "sent"])
+def test_a_wrong_formula_is_left_out(what):
+    (record,) = run_script(next(p for p in SAMPLES if p.stem == "cube"), True).records
+    (backward,) = record.backwards
+    o = record.operations[0]
+    if what == "result":
+        (step, *rest) = o.definitions[0].steps
+        other = replace(o, definitions=(replace(o.definitions[0], steps=(step._replace(op="add"), *rest)),))
+        record = replace(record, operations=(other, *record.operations[1:]))
+    else:
+        key, g = next((k, g) for k, g in backward.sent.items() if k[0] == o.id)
+        backward = replace(backward, sent={**backward.sent, key: Numbers.of(g.whole + 1)})
+    without, wrong = verified(record, backward)
+    assert [each.id for each in wrong] == [o.id]
+    assert without.operations[0].is_opaque
+    assert not without.operations[1].is_opaque
+
+
+def test_a_change_through_data_is_no_fault_of_a_formula(tmp_path):
+    path = tmp_path / "data.py"
+    path.write_text(
+        "import torch\n"
+        "x = torch.tensor([1., 2.], requires_grad=True)\n"
+        "y = x.exp() * x.sin()\n"
+        "x.data.mul_(3)\n"
+        "y.sum().backward()\n"
+    )
+    (record,) = run_script(path, True).records
+    text = render_pages([page_of(record)], Look())
+    assert "gradcli's formula of `sin` gives what line 3 computed, and not what its" in text
+    assert "in place in between, through .data" in text
+    assert "own Function" not in text
+    assert "a fault of gradcli's" not in text
+
+
+def test_a_hook_of_a_module_is_not_said_to_call_a_function_again(tmp_path):
+    path = tmp_path / "hook.py"
+    path.write_text(
+        "import torch\n"
+        "m = torch.nn.Linear(2, 1)\n"
+        "m.register_full_backward_hook(lambda *_: None)\n"
+        "m(torch.ones(1, 2, requires_grad=True)).sum().backward()\n"
+    )
+    (record,) = run_script(path, True).records
+    text = render_pages([page_of(record)], Look())
+    assert "BackwardHookFunction is PyTorch's: the page takes what its backward returns." in text

@@ -1,0 +1,182 @@
+"""A number on a page is the one of the line that is shown, whatever is written into its memory later, or unseen."""
+
+import json
+import re
+import unicodedata
+
+import pytest
+
+from gradcli.script.naming import FreshNames
+
+X = "import torch\nx = torch.tensor([1., 2., 3.], requires_grad=True)\nw = torch.tensor(1., requires_grad=True)\n"
+
+
+@pytest.fixture
+def page(cli, tmp_path):
+    def run(code, *options):
+        path = tmp_path / "script.py"
+        path.write_text(X + code, "utf-8")
+        out = cli.done("run", *options, str(path)).out
+        assert "not explained" not in out
+        assert "rounds each operation" not in out
+        return unicodedata.normalize("NFC", re.sub(r"\s+", " ", out))
+
+    return run
+
+
+def test_what_is_changed_later_is_as_the_line_read_it(page):
+    out = page("buf = torch.tensor(1.)\ny = w*2 + buf\nbuf += 5\ny.backward()\n")
+    assert "y = w*2 + buf = 3 at w = 1, buf = 1 " in out
+    assert "buf is as line 5 read it; line 6 has changed it in place since" in out
+    assert "backward reads" not in out
+
+
+def test_what_is_read_before_and_after_a_change_has_two_names(page):
+    out = page("buf = torch.tensor(1.)\ny = w*2 + buf\nbuf += 5\nz = y*buf\nz.backward()\n")
+    assert "at w = 1, buf = 1, buf_2 = 6" in out
+    assert "z = y*buf_2 = 18" in out
+    assert "w.grad = v·∂z/∂w = 1·buf_2·2 = 1·6·2 = 12" in out
+
+
+def test_a_write_through_data_stands_between_a_result_and_what_reads_it(page):
+    out = page("y = x*2\ny.data[0] = 100\nz = (y**2).sum()\nz.backward()\n")
+    assert "y = x*2 = [2, 4, 6]" in out
+    assert "y_2 = y, as line 5 left it = [100, 4, 6]" in out
+    assert "z = sum(y_2**2) = 10052" in out
+    assert "ȳ_2 = 2*y_2 = [200, 8, 12]" in out
+    assert "x.grad = 2*ȳ_2 = [400, 16, 24]" in out
+    assert "no step is recorded of what line 5, `y.data[0] = 100`, wrote: the gradient of y_2 passes on as if" in out
+
+
+def test_a_backward_that_reads_other_numbers_has_no_formula(page):
+    out = page("y = x**2\nx.data[0] = 10\ny.sum().backward()\n")  # PyTorch 2.13 gives [20, 4, 6], too
+    assert "y = x**2 = [1, 4, 9]" in out
+    assert "at x = [1, 2, 3]" in out
+    assert "x.grad = PowBackward0(ȳ) = [20, 4, 6]" in out
+    assert "line 5, `x.data[0] = 10`, changed x in place through .data, after line 4, `y = x**2`, had read it." in out
+    assert "the backward of line 4 reads the new numbers: change a copy, made with clone(), or change it after" in out
+
+
+def test_a_backward_reads_what_data_was_assigned(page):
+    out = page("y = x*x\nx.data = torch.tensor([10., 20., 30.])\ny.sum().backward()\n")  # as PyTorch 2.13 does
+    assert "at x = [1, 2, 3] y = x*x = [1, 4, 9]" in out
+    assert "x.grad = MulBackward0(ȳ)[0] + MulBackward0(ȳ)[1] = [20, 40, 60]" in out
+    assert "line 5, `x.data = torch.tensor([10., 20., 30.])`, changed x in place through .data, after line 4" in out
+
+
+def test_a_backup_keeps_its_numbers_where_data_was_assigned(page):
+    out = page("b = x.data\nx.data = torch.zeros(3)\ny = (x*2 + 1).sum()\nx.data = b\nb += 1\ny.backward()\n")
+    assert "y = sum(x*2 + 1) = 3 at x = [0, 0, 0]" in out
+    assert "x.grad: None → [2, 2, 2]" in out
+
+
+def test_several_lines_whose_backward_reads_other_numbers_are_told_together(page):
+    out = page("y = x**2\nz = x**3 + y\nn = x.detach().numpy()\nn[:] = 0\nz.sum().backward()\nprint(x.grad)\n")
+    assert "x was changed in place through .data or NumPy, after lines 4 and 5 had read it. PyTorch" in out
+    assert "the backward of lines 4 and 5 reads the new numbers" in out
+    assert out.count("note: ") == 1
+    assert out.endswith("tensor([0., 0., 0.]) ")  # as PyTorch 2.13 gives
+
+
+def test_a_leaf_that_a_step_changes_between_two_lines_is_two_inputs_and_one_gradient(page):
+    out = page("a = w*3\nwith torch.no_grad():\n    w.sub_(0.5)\nb = w*5\n(a + b).backward()\n")
+    assert "a = w*3 = 3 " in out
+    assert "w_2 = w, as line 6 left it = 0.5" in out
+    assert "b = w_2*5 = 2.5" in out
+    assert "w.grad = w̄_2 + 3 = 8" in out
+
+
+def test_what_numpy_writes_is_seen(page):
+    out = page("z = torch.tensor([1., 2., 4.])\nn = z.numpy()\nc = (w + z).sum()\nn[0] = 7\nc.backward()\n")
+    assert "z = [1, 2, 4]" in out
+    assert "c = sum(w + z) = 10" in out
+    assert "z is as line 6 read it; it was changed in place since" in out
+
+
+HOOKS = """\
+y = x*3
+y.register_hook(lambda g: g * 10)
+(y**2).sum().backward()
+print(x.grad)
+"""
+
+
+def test_the_headline_of_a_gradient_that_a_hook_changed_is_the_scripts(page):
+    out = page(HOOKS)
+    assert "ȳ = 2*y x.grad = 3*hook(ȳ) = [180, 360, 540]" in out
+    assert "y's hook (line 5): [6, 12, 18] → [60, 120, 180]" in out
+    assert "leave that out" not in out
+    assert out.endswith("tensor([180., 360., 540.]) ")
+
+
+def test_hooks_of_leaves_of_modules_and_of_scalars_stand_in_formulas(page):
+    leaf = page("def double(g):\n    return 2*g\nx.register_hook(double)\n(x**2).sum().backward()\n")
+    assert "x̄ = 2*x x.grad = double(x̄) = [4, 8, 12]" in leaf
+    code = "s = w**2\ns.register_hook(lambda g: g.clamp(max=1))\n(3*s).backward()\n"
+    assert "w.grad = 2*hook(s̄)*w = 2" in page(code)
+    layer = "lin = torch.nn.Linear(3, 1, bias=False)\nlin.register_full_backward_hook(lambda m, i, o: (i[0]*5,))\n"
+    out = page(f"{layer}lin.weight.data.fill_(1)\nz = x*2\nlin(z).sum().backward()\n")
+    assert "x.grad = 2*hook(z̄) = [10, 10, 10]" in out
+    kept = page("y = x*2\ny.retain_grad()\ny.register_hook(lambda g: g + 1)\n(y*x).sum().backward()\n")
+    assert "y.grad = hook(ȳ) = [2, 3, 4]" in kept
+
+
+def test_a_sum_is_not_taken_twice(page):
+    out = page("bn = torch.nn.BatchNorm1d(3)\ntorch.manual_seed(0)\nbn(torch.randn(4, 3)).pow(3).sum().backward()\n")
+    assert "bn.weight.grad = 3*sum(bn**2*batch_norm(randn, training=True), axis=0) = [2.12134, 7.39391, 1.06098]" in out
+
+
+def test_a_loop_of_two_statements_on_a_line_is_folded(page):
+    out = page("for _ in range(3):\n    a = torch.sin(w); w = a + w\nw.backward()\n")
+    assert "a[t] = sin(w[t-1]) for t in 1..3 w[t] = a[t] + w[t-1] for t in 1..3" in out
+
+
+def test_a_hessian_of_several_numbers_says_that_it_has_none(cli):
+    out = cli.done("run", "-c", "import torch\ntorch.func.hessian(lambda x: x**2)(torch.tensor([1., 2., 3.]))\n").out
+    assert "not explained: second derivatives need one scalar output, and `y` has shape (3,)" in out
+
+
+def test_many_elements_of_a_list_are_one_row(page):
+    out = page("v = torch.ones(2, 2, requires_grad=True)\nh, xs = torch.zeros(3, 2), torch.randn(20, 3, 2)\n"
+               "for t in range(20):\n    h = torch.tanh(xs[t] @ v + h)\nh.sum().backward()\n")  # fmt: skip
+    assert "inputs xs[…] 20 arrays 120 numbers leaf v 2×2 [[1, 1], [1, 1]]" in out
+
+
+def test_dropout_masks_are_called_so(page):
+    code = "torch.manual_seed(0)\nnet = torch.nn.Sequential(torch.nn.Linear(3, 8), torch.nn.Dropout(0.5))\n"
+    out = page(f"{code}net(x).sum().backward()\n")
+    assert "dropout mask mask 8 [" in out
+    assert "net.1 = net.0*mask" in out
+    assert "data" not in out
+
+
+def test_a_name_of_many_with_one_stem_is_found_at_once():
+    class Counted(set):
+        looked = 0
+
+        def __contains__(self, name):
+            self.looked += 1
+            return super().__contains__(name)
+
+    taken = Counted()
+    names = FreshNames(taken)
+    for _ in range(1000):
+        taken.add(names.numbered("h"))
+        taken.add(names.like("data"))
+    assert {"h1", "h1000", "data", "data_2", "data_1000"} < taken
+    assert taken.looked < 6000
+
+
+def test_the_picture_of_a_call_with_a_hook_has_the_gradients_of_the_script(cli, tmp_path):
+    path, picture = tmp_path / "script.py", tmp_path / "picture.txt"
+    path.write_text(X + HOOKS, "utf-8")
+    cli.done("run", "--graph", str(picture), str(path))
+    drawn = unicodedata.normalize("NFD", re.sub(r"\s+", " ", picture.read_text("utf-8")))
+    assert unicodedata.normalize("NFD", "x̄ = [180, 360, 540]") in drawn
+
+
+def test_what_is_asked_for_by_inputs_and_retained_is_kept(cli, tmp_path):
+    path = tmp_path / "script.py"
+    path.write_text(X + "y = (x*2).sum()\ny.retain_grad()\nz = y*3\nz.backward(inputs=[x, y])\n", "utf-8")
+    (row,) = map(json.loads, cli.done("run", "-f", "json", str(path)).out.splitlines())
+    assert row["retained"] == {"y": 3}
