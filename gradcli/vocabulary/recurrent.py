@@ -31,7 +31,8 @@ def _recurrent(
         raise InputError(f"`result` is the number of a result of `{op}`: 0 is the outputs, {_numbers(states)}")
     count = num_layers * (1 + both)
     rest = len(args) - 1 - states - num_layers * masked
-    if rest not in (count * (2 + 2 * biased), count * (3 + 2 * biased) if states > 1 else 0):
+    each_layer = (2 + 2 * biased, 3 + 2 * biased)[:states]  # an LSTM may have a projection
+    if rest not in [count * weights for weights in each_layer]:
         names = "W_ih, W_hh, b_ih, b_hh" if biased else "W_ih, W_hh"
         raise InputError(
             f"`{op}` takes its input, {'the first states h and c' if states > 1 else 'the first state'}, and the "
