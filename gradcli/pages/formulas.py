@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from itertools import count, islice
 from typing import TYPE_CHECKING, Any
@@ -11,11 +11,14 @@ from gradcli.errors import InputError
 from gradcli.graph.array import Named, objects
 from gradcli.graph.einsum import products
 from gradcli.graph.graph import Graph, dimensions
+from gradcli.graph.jacobian import entries
 from gradcli.graph.node import Node
 from gradcli.graph.operations import OPERATIONS
 
 if TYPE_CHECKING:
     from gradcli.algebra.symbolic_jacobian import SymbolicJacobian
+
+Entries = Mapping[tuple[int, int], Node]
 
 MAX_ENTRIES = 10**6  # of a Jacobian that is computed whole: 8 MB, and as JSON 20 MB
 MAX_FORMULAS = 50_000  # elements whose formulas are computed: more would keep the reader waiting
@@ -31,14 +34,19 @@ def check_entries(graph: Graph, wrt: Sequence[str], hint: str = "", what: str = 
         )
 
 
-def symbolic(graph: Graph, wrt: Sequence[str], steps: bool = False) -> SymbolicJacobian:
-    """Return the symbolic Jacobian, unless it would take minutes.
+def symbolic(
+    graph: Graph, wrt: Sequence[str], steps: bool = False, derivatives: Callable[[], Entries] | None = None
+) -> SymbolicJacobian:
+    """Return the symbolic Jacobian, unless it would take minutes; `derivatives` returns its entries where it is given.
 
     With `steps`, its intermediates have other names than the nodes of the graph, which the page names, too; without,
     the parts of statements have the names that they have in the system.
     """
-    from gradcli.algebra.symbolic_jacobian import unwritten_jacobian
+    from gradcli.algebra.symbolic_jacobian import symbolic_entries
     from gradcli.notation.nodes import node_names, readable_names
+
+    derivatives = derivatives or (lambda: entries(graph, wrt))
+    leaves = graph.leaves(wrt)
 
     if (count := formula_count(graph)) > MAX_FORMULAS:
         raise InputError(
@@ -46,9 +54,10 @@ def symbolic(graph: Graph, wrt: Sequence[str], steps: bool = False) -> SymbolicJ
             hint="reduce the shapes, or compute numbers with `gradcli backward` and --at",
         )
     if steps:
-        return unwritten_jacobian(graph, wrt, node_names(graph).values())
+        return symbolic_entries(graph, graph.outputs, leaves, derivatives, node_names(graph).values())
     parts = {name: n for n, name in readable_names(graph).items() if n not in graph.labels}
-    return unwritten_jacobian(replace(graph, names={**graph.names, **parts}) if parts else graph, wrt)
+    named = replace(graph, names={**graph.names, **parts}) if parts else graph
+    return symbolic_entries(named, graph.outputs, leaves, derivatives)
 
 
 def formula_count(graph: Graph) -> int:

@@ -44,6 +44,10 @@ def page_of(result: Shown, sections: Iterable[Section]) -> Page:
 
 
 def _defining(result: Shown, sections: Sequence[Section]) -> Iterator[Section]:
+    names = [] if result.symbolic is None else result.symbolic.worked_out_names
+    if not names:
+        yield from sections
+        return
     known = {*result.graph.inputs, *result.graph.outputs, *_defined(sections)}
     if any(section.name in ("system", "steps") for section in sections):  # the user's own statements
         known |= result.graph.names.keys()
@@ -51,22 +55,21 @@ def _defining(result: Shown, sections: Sequence[Section]) -> Iterator[Section]:
         yield section
         whole = (*section.title, *(math for block in section.blocks for math in _mathematics(block)))
         mentioned = {name for math in whole for name in names_in(math)}
-        if lines := _definitions(result, mentioned, known):
+        wanted = [name for name in names if not known & {name, array_name(name)}]
+        if lines := _definitions(result, mentioned, wanted):
             known |= lines.keys()
             yield Section(section.name, (Equations(tuple(lines.values())),), DEFINITIONS)
 
 
-def _definitions(result: Shown, mentioned: Iterable[str], known: set[str]) -> dict[str, Line]:
-    """Return the definitions of the names mentioned, and of those that these mention, but for the known ones."""
-    names = [] if result.symbolic is None else result.symbolic.worked_out_names
-    wanted = {name for name in names if not known & {name, array_name(name)}}
-    pending = wanted.intersection(mentioned)
+def _definitions(result: Shown, mentioned: Iterable[str], wanted: Sequence[str]) -> dict[str, Line]:
+    """Return the definitions of the names mentioned, and of those that these mention, as far as they are wanted."""
+    pending = {*wanted}.intersection(mentioned)
     needed: set[str] = set()
     while pending:
         name = pending.pop()
         needed.add(name)
-        pending |= wanted.intersection(names_in(Value.of(result.formulas.definition(name)))) - needed
-    return {name: Line((Name(name), Value.of(result.formulas.definition(name)))) for name in names if name in needed}
+        pending |= {*wanted}.intersection(names_in(Value.of(result.formulas.definition(name)))) - needed
+    return {name: Line((Name(name), Value.of(result.formulas.definition(name)))) for name in wanted if name in needed}
 
 
 def _defined(sections: Iterable[Section]) -> Iterator[str]:

@@ -117,7 +117,7 @@ def _is_wider(text: str, room: int) -> bool:
     if text.isascii():
         return len(text) > room
     widths = map(_cell, text, repeat(getattr(sys.stdout, "encoding", None)))
-    return any(used > room for used in accumulate(widths))
+    return any(map(room.__lt__, accumulate(widths)))
 
 
 def _break(text: str, room: int, formula: bool) -> tuple[int, int] | None:

@@ -159,15 +159,15 @@ LONG = ["bundle_adjustment", "gaussian_mixture", "broyden"]  # of 50 operations 
 @pytest.fixture
 def one_calculus(monkeypatch):
     """The formulas of a system are worked out once for all of its pages."""
-    found, worked_out = {}, jacobian.unwritten_jacobian
+    found, worked_out = {}, jacobian.symbolic_entries
 
-    def once(graph, wrt, taken=()):
-        key = (tuple(wrt), *graph.outputs, *taken)
+    def once(graph, rows, columns, derivatives, taken=()):
+        key = (*columns, *rows, *taken)
         if key not in found:
-            found[key] = worked_out(graph, wrt, taken)
+            found[key] = worked_out(graph, rows, columns, derivatives, taken)
         return found[key]
 
-    monkeypatch.setattr(jacobian, "unwritten_jacobian", once)
+    monkeypatch.setattr(jacobian, "symbolic_entries", once)
 
 
 @pytest.mark.parametrize("path", some([p for p in SAMPLES if p.stem not in CLAIMS]), ids=lambda p: p.stem)

@@ -13,6 +13,7 @@ import numpy as np
 from gradcli.engine.evaluate import at_point
 from gradcli.errors import InputError, Notes
 from gradcli.graph.graph import Graph, dimensions
+from gradcli.graph.jacobian import entries
 from gradcli.graph.node import Node, leaf
 from gradcli.graph.rewrite import substituted
 from gradcli.graph.vjp import differentiated
@@ -24,7 +25,6 @@ from gradcli.pages.results import Named, Row, defined, style_of
 
 if TYPE_CHECKING:
     from gradcli.algebra.symbolic_jacobian import SymbolicJacobian
-    from gradcli.engine.numeric_jacobian import NumericJacobian
     from gradcli.pages.sections import Text
 
 SHOWN_FORMULAS = 5_000  # elements whose formulas a page computes beside a gradient: more would keep the reader waiting
@@ -114,12 +114,9 @@ class Gradients(Question):
         return self.wanted.page and not self.measured.hooks and (self.wanted.jacobian or is_small)
 
     @cached_property
-    def _jacobian(self) -> NumericJacobian | None:
-        if not self._has_formulas:
-            return None
-        from gradcli.engine.numeric_jacobian import NumericJacobian
-
-        return NumericJacobian(self.graph, self.wrt)
+    def _entries(self) -> dict[tuple[int, int], Node]:
+        """The entries of J that are not zero everywhere, for its formulas and its numbers."""
+        return entries(self.graph, self.wrt)
 
     @cached_property
     def _is_traced(self) -> bool:
@@ -137,8 +134,8 @@ class Gradients(Question):
             from gradcli.pages.trace import traced
 
             yield from traced(self.graph, self.swept, self.measured)
-        if self._jacobian is not None and not self.measured.values:
-            yield from self._jacobian.blocks
+        if self._has_formulas and not self.measured.values:
+            yield from self._entries.values()
 
     def answer(self, at: Named, outputs: Named, runs: Sequence[Named], values: Sequence[Values]) -> Point:
         """Return the gradients at a point, call by call."""
@@ -154,10 +151,12 @@ class Gradients(Question):
             from gradcli.pages.trace import trace_of  # for pages: data start sooner without it
 
             trace = trace_of(self.graph, self.swept, values[:MAX_STEPPED_CALLS], self.measured)
-        if self._jacobian is not None:  # as its formulas give it at the point: no entry is measured
+        if self._has_formulas:  # as its formulas give it at the point: no entry is measured
             if self.measured.values:
-                (first,) = evaluated(self.graph.inputs, [at], self._jacobian.blocks)
-            matrix = self._jacobian.matrix(first)
+                (first,) = evaluated(self.graph.inputs, [at], self._entries.values())
+            matrix = np.zeros(dimensions(self.graph, self.wrt))
+            for index, entry in self._entries.items():
+                matrix[index] = first[entry]
         named = {name: values[0][n] for name, n in self.graph.names.items() if n in values[0]}
         retained = {name: whole[name] for name in self.wanted.retain}
         more = {"adjoints": self._adjoints([call.v for call in calls]), "in_v": self._in_v}
@@ -230,7 +229,7 @@ class Gradients(Question):
     @cached_property
     def _symbolic(self) -> SymbolicJacobian:
         check_entries(self.graph, self.wrt)
-        return symbolic(self.graph, self.wrt, self.wanted.steps)
+        return symbolic(self.graph, self.wrt, self.wanted.steps, lambda: self._entries)
 
     def in_formulas(self, formulas: SymbolicJacobian | None) -> Point:
         """Return the gradients as formulas, from the entries of the symbolic Jacobian, or from formulas of arrays."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import cached_property
 from typing import Any
 
 from gradcli.pytorch import torch
@@ -50,18 +51,26 @@ class History:
 
     def __init__(self, text: Text) -> None:
         self.text = text
-        self.flow = Flow(text)
         self.needs_numpy = False  # whether NumPy computes something on the way that has no function in torch
         back = [c for c in text.calls("backward", "grad") if owner_of(c) is not None]
         self.root = _root(text, back[0]) if back else ""  # what backward is called of
-        # What the statement computes itself, without the statements in it.
-        children = [] if hasattr(text.statement, "body") else [*ast.iter_child_nodes(text.statement)]
-        self.way = [n for n in children if isinstance(n, ast.expr)]
-        self.way += self.flow.back(text.statement) if children else []
+
+    @cached_property
+    def flow(self) -> Flow:
+        """The values assigned to names in the text."""
+        return Flow(self.text)
+
+    @cached_property
+    def way(self) -> list[ast.expr]:
+        """The expressions that lead to the statement: first what it computes itself, without the statements in it."""
+        statement = self.text.statement
+        children = [] if hasattr(statement, "body") else [*ast.iter_child_nodes(statement)]
+        own = [n for n in children if isinstance(n, ast.expr)]
+        return [*own, *self.flow.back(statement)] if children else own
 
     def cuts(self) -> list[Cut]:
         """Return the cuts on the way, the nearest first."""
-        return list({id(c): c for e in self.way for c in self._at(e)}.values())
+        return list({id(c): c for e in self.way for c in self._at(e)}.values()) if CUTS else []
 
     def _at(self, expression: ast.AST) -> Iterator[Cut]:
         for line in sorted({n.lineno for n in parts(expression, ast.expr)}):

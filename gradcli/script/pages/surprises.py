@@ -216,7 +216,7 @@ def _computes(node: ast.AST, known: set[str]) -> bool:
 def _skipped(history: History, scene: CallScene) -> Iterator[str]:
     """Yield which calls of `forward` on the way skip the hooks of their module."""
     hooked = {n.rpartition(".")[2]: n for n, m in scene.names.modules.items() if any(hooks_of(m).values())}
-    for c in [c for e in history.way for c in calls(e, "forward")]:
+    for c in [c for e in history.way for c in calls(e, "forward")] if hooked else ():
         owner = owner_of(c)
         if owner is not None and last_name(owner) in hooked:
             name, code = hooked[last_name(owner)], _code_at(c, scene)
