@@ -11,7 +11,6 @@ import zipfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import IO, BinaryIO
 
@@ -39,7 +38,6 @@ _ENCRYPTED = 1  # a bit of the flags in an archive
 _READ = 2**20  # bytes at a time
 _MAX_SPOOL = 2**27  # bytes on disk that a small archive may take
 _MAX_RATIO = 64  # of the bytes of an array to those that it is compressed to: numbers that were measured have less
-_TILE = 2**24  # bytes that are put point by point at a time
 _MEMBER = re.compile(r"([^.]+)(\.[uv])?\.npy")
 _TYPE = np.dtype("<f8")
 _WRITTEN = 2**22  # bytes at a time
@@ -130,77 +128,45 @@ def _parsed(start: io.BytesIO, label: str) -> tuple[Shape, bool, np.dtype[np.gen
 def stream(archive: zipfile.ZipFile, member: Member) -> Iterator[Read]:
     """Yield a function that returns the next points of an array.
 
+    An array in Fortran order, whose points do not follow each other, is unpacked to disk.
+
     Errors: `InputError` for an archive that is damaged, as it is met.
     """
     with ExitStack() as stack:
         with reading(member.label):
             file = stack.enter_context(archive.open(member.info))
             _exactly(file, member.offset)
-            if not member.fortran:
-                read: Read = partial(_rows, file, member)
-            else:
-                spool = stack.enter_context(tempfile.TemporaryFile())
-                read = _fortran(file, spool, member)
+            spool = stack.enter_context(tempfile.TemporaryFile()) if member.fortran else None
+            array = _unpacked(file, spool, member) if spool else None
+        start = 0
+
+        def read(count: int) -> Array:
+            nonlocal start
+            start += count
+            return _next_points(file, member, count) if array is None else _points_last(array[start - count : start])
+
         yield read
 
 
-def _fortran(file: IO[bytes], spool: IO[bytes], member: Member) -> Read:
-    """Return the reader of an array in Fortran order: the elements follow each other, each with all its points.
-
-    Few long pieces are read much faster than many short ones, so it is read as it stands only if it has more points
-    than elements.
-    """
-    if member.info.compress_size * _MAX_RATIO < member.info.file_size > _MAX_SPOOL:
+def _unpacked(file: IO[bytes], spool: IO[bytes], member: Member) -> Array:
+    """Return an array in Fortran order, which stays on disk."""
+    size = member.info.file_size
+    if member.info.compress_size * _MAX_RATIO < size > _MAX_SPOOL:
         raise InputError(
-            f"{member.label} is in Fortran order and takes {member.info.file_size // 2**20:,} MiB of disk unpacked",
+            f"{member.label} is in Fortran order and takes {size // 2**20:,} MiB of disk unpacked",
             hint="save it in C order: np.ascontiguousarray(x)",
         )
-    if member.count >= member.elements:
-        shutil.copyfileobj(file, spool, _READ)
-        return _columns(spool, member)
-    _spool_by_point(file, spool, member)
-    spool.seek(0)
-    return partial(_rows, spool, member)
+    shutil.copyfileobj(file, spool, _READ)
+    if spool.tell() < member.count * member.point_bytes:
+        raise EOFError
+    return np.memmap(spool, member.dtype, "r", shape=member.shape, order="F")
 
 
-def _spool_by_point(file: IO[bytes], spool: IO[bytes], member: Member) -> None:
-    """Put the points one after the other, each with its elements in Fortran order."""
-    step = max(1, _TILE // (member.count * member.dtype.itemsize))
-    for start in range(0, member.elements, step):
-        some = min(step, member.elements - start)
-        tile = np.frombuffer(_exactly(file, some * member.count * member.dtype.itemsize), member.dtype)
-        for k, values in enumerate(np.ascontiguousarray(tile.reshape(some, member.count).T)):
-            spool.seek((k * member.elements + start) * member.dtype.itemsize)
-            spool.write(values.data)
-
-
-def _rows(file: IO[bytes], member: Member, count: int) -> Array:
+def _next_points(file: IO[bytes], member: Member, count: int) -> Array:
     """Return the next points of an array, where they follow each other."""
     with reading(member.label):
         data = _exactly(file, count * member.point_bytes)
-    values = np.frombuffer(data, member.dtype)
-    if member.fortran:
-        flipped = values.reshape(count, *member.shape[:0:-1])
-        return _points_last(flipped.transpose(0, *range(flipped.ndim - 1, 0, -1)))
-    return _points_last(values.reshape(count, *member.shape[1:]))
-
-
-def _columns(file: IO[bytes], member: Member) -> Read:
-    """Return the reader of an array in Fortran order."""
-    done = 0
-    width = member.dtype.itemsize
-
-    def read(count: int) -> Array:
-        nonlocal done
-        transposed = np.empty((*member.shape[:0:-1], count), member.dtype)
-        with reading(member.label):
-            for k, element in enumerate(np.ndindex(*transposed.shape[:-1])):
-                file.seek((k * member.count + done) * width)
-                transposed[element] = np.frombuffer(_exactly(file, count * width), member.dtype)
-        done += count
-        return _points_last(transposed.T)
-
-    return read
+    return _points_last(np.frombuffer(data, member.dtype).reshape(count, *member.shape[1:]))
 
 
 def _exactly(file: IO[bytes], size: int) -> bytes:

@@ -16,19 +16,17 @@ from typing import BinaryIO
 from gradcli.data.mistakes import about_file, because, label
 from gradcli.errors import InputError
 from gradcli.files import is_read
-from gradcli.process.platform import LOCKS, WINDOWS, computer, is_device_name, lock
+from gradcli.process.platform import WINDOWS, is_device_name
 
-_PREFIX = ".gradcli-"
 _PAUSE = 0.2  # seconds before a second try
-_LEFT_BEHIND = 86_400  # seconds after which, without locks, a file counts as left behind
+_LEFT_BEHIND = 86_400  # seconds after which a file counts as left behind
 
 
 class Hidden:
     """A file or a folder under a hidden name beside its target, to which `commit` renames it.
 
-    Other runs leave it alone as long as this process lives, which holds a lock on it. What a process leaves that is
-    killed is removed by the next run to the same target. It has to be on the same computer: one may not see the
-    locks of another, on a folder that they share. Where there are no locks, it is left alone for a day.
+    What a process leaves that is killed is removed by a later run to the same target, when it is a day old: until then
+    the process may be alive.
     """
 
     def __init__(self, target: Path, make: Callable[[Path], object]) -> None:
@@ -37,16 +35,13 @@ class Hidden:
         Errors: `OSError` where there cannot be one.
         """
         self.target = target
-        prefix = f"{_PREFIX}{_key(target)}-"
-        if not target.parent.name.startswith(_PREFIX):  # which is removed as a whole, and may have thousands of files
-            _remove_left_behind(target.parent, prefix)
-        self._lock: int | None = None
-        while self._lock is None:
-            self.path = target.with_name(f"{prefix}{secrets.token_hex(6)}.tmp")
-            make(self.path)
-            if not LOCKS:
-                break
-            self._lock = _held(self.path)
+        prefix = f".gradcli-{hashlib.sha256(os.fsencode(target.name)).hexdigest()[:12]}-"
+        with suppress(OSError):
+            for old in target.parent.glob(f"{prefix}*"):
+                if old.lstat().st_mtime < time.time() - _LEFT_BEHIND:
+                    _remove(old)
+        self.path = target.with_name(f"{prefix}{secrets.token_hex(6)}.tmp")
+        make(self.path)
 
     def commit(self) -> None:
         """Rename it to its target.
@@ -58,80 +53,18 @@ class Hidden:
         except PermissionError:
             time.sleep(_PAUSE)
             os.replace(self.path, self.target)
-        self._release()
 
     def discard(self) -> None:
         """Remove it, if it is still there."""
         with suppress(OSError):  # what cannot be removed now is removed by another run
             _remove(self.path)
-        self._release()
-
-    def _release(self) -> None:
-        if self._lock is not None:
-            os.close(self._lock)
-            self._lock = None
-
-
-def _key(target: Path) -> str:
-    """Return a key of a target that differs between computers."""
-    return hashlib.sha256(computer().encode() + os.fsencode(target.name)).hexdigest()[:12]
-
-
-def _opened(path: Path) -> int:
-    """Open a file or a folder so that it can be locked: on NFS, a file that is to be written."""
-    return os.open(path, os.O_RDONLY if path.is_dir() else os.O_RDWR)
-
-
-def _held(path: Path) -> int | None:
-    """Lock a new file and return its descriptor; None if another run removed it before the lock."""
-    try:
-        descriptor = _opened(path)
-    except FileNotFoundError:
-        return None
-    with suppress(OSError):  # some file systems have no locks: nothing is taken for left behind there
-        lock(descriptor, wait=True)
-    with suppress(FileNotFoundError):
-        if os.path.samestat(os.stat(path), os.fstat(descriptor)):
-            return descriptor
-    os.close(descriptor)
-    return None
-
-
-def _remove_left_behind(folder: Path, prefix: str) -> None:
-    """Remove what has such a name, and nobody holds; what cannot be removed stays."""
-    with suppress(OSError):
-        for name in [name for name in os.listdir(folder) if name.startswith(prefix)]:
-            path = folder / name
-            with suppress(OSError):
-                facts = path.lstat()
-                if stat.S_IFMT(facts.st_mode) in (stat.S_IFREG, stat.S_IFDIR):
-                    _remove_unless_held(path, facts.st_mtime)
-
-
-def _remove_unless_held(path: Path, changed: float) -> None:
-    """Remove a file that no run has locked or, where there are no locks, one that is unchanged for a day.
-
-    Errors: `OSError` where a run holds it.
-    """
-    if not LOCKS:
-        if changed < time.time() - _LEFT_BEHIND:
-            _remove(path)
-        return
-    descriptor = _opened(path)
-    try:
-        lock(descriptor, wait=False)
-        _remove(path)
-    finally:
-        os.close(descriptor)
 
 
 def _remove(path: Path) -> None:
-    """Remove a file or a folder, if it is there."""
-    with suppress(FileNotFoundError):
-        if path.is_dir():  # under another name, nobody writes there any more
-            shutil.rmtree(path.rename(path.with_suffix(".gone")), ignore_errors=True)
-        else:
-            path.unlink()
+    if path.is_dir():  # under another name, nobody writes there any more
+        shutil.rmtree(path.rename(path.with_suffix(".gone")), ignore_errors=True)
+    else:
+        path.unlink(missing_ok=True)
 
 
 class Replacement:

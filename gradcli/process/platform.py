@@ -1,4 +1,4 @@
-"""Features that not every system has: signals, forks, memory limits, file locks, and facts of the computer.
+"""Features that not every system has: signals, forks, memory limits, names of devices, and cores.
 
 No other module uses these names, so this one shows what gradcli does without them.  The guide's page `systems`
 describes it.
@@ -151,22 +151,6 @@ def limit_memory(more: int) -> None:
 
 # Files
 
-try:
-    import fcntl
-except ImportError:
-    LOCKS = False
-else:
-    LOCKS = True
-
-
-def lock(descriptor: int, wait: bool) -> None:
-    """Lock an open file or folder until its descriptor is closed.
-
-    Errors: `OSError` where another process holds it and `wait` is false, and for a file system without locks.
-    """
-    fcntl.flock(descriptor, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
-
-
 STANDARD_INPUT = ("/dev/stdin", "/dev/fd/0", "/proc/self/fd/0")  # its names as a file
 
 # Names that are devices on Windows in each folder, with any file extension.
@@ -233,14 +217,3 @@ def is_closed_pipe(error: OSError) -> bool:
 def cores() -> int:
     """Return how many processor cores this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
-def computer() -> str:
-    """Return a text that no other computer has at the time, as far as the system can tell."""
-    try:
-        with open("/proc/sys/kernel/random/boot_id", encoding="ascii") as file:
-            return file.read()
-    except OSError:
-        import platform
-
-        return platform.node()

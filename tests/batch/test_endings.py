@@ -198,23 +198,19 @@ def test_where_memory_is_limited_no_process_outlives_the_other():
 
 @long
 @pytest.mark.parametrize("ending", ENDINGS)
-def test_what_a_killed_run_left_is_removed_by_the_next_one(cli, ending):
+def test_what_a_killed_run_left_is_removed_a_day_later_by_one_with_the_same_output(cli, ending):
     needs(ending)
     with in_the_middle("backward", "y=a*b", "--output", f"r.{ending}") as (process, _):
         process.kill()
-    assert len(os.listdir()) == 2
+    (left,) = set(os.listdir()) - {"p.csv"}
     points(3)
     cli.done("backward", "y=a*b", "--points", "p.npz", "--output", f"r.{ending}")
-    assert sorted(os.listdir()) == ["p.csv", "p.npz", f"r.{ending}"]
-
-
-def test_what_a_killed_run_left_is_not_in_the_way_of_another_output(cli):
-    with in_the_middle("backward", "y=a*b", "--output", "r.csv") as (process, _):
-        process.kill()
-    left = os.listdir()
-    points(3)
-    cli.done("backward", "y=a*b", "--points", "p.npz", "--output", "other.csv")
-    assert sorted(os.listdir()) == sorted([*left, "p.npz", "other.csv"])
+    assert sorted(os.listdir()) == sorted([left, "p.csv", "p.npz", f"r.{ending}"])
+    os.utime(left, (0, 0))
+    cli.done("backward", "y=a*b", "--points", "p.npz", "--output", f"another.{ending}")
+    assert os.path.exists(left)
+    cli.done("backward", "y=a*b", "--points", "p.npz", "--output", f"r.{ending}")
+    assert not os.path.exists(left)
 
 
 def test_a_run_that_is_alive_is_left_alone(cli, forked):
@@ -230,60 +226,13 @@ def test_a_run_that_is_alive_is_left_alone(cli, forked):
     assert sorted(os.listdir()) == ["p.csv", "p.npz", "r.csv"]
 
 
-def test_what_another_computer_has_there_is_left_alone(cli, monkeypatch):
-    """Its locks may not be seen here."""
-    monkeypatch.setattr(replacement, "computer", lambda: "this one")
-    hidden = replacement.Hidden(Path("r.csv"), Path.touch)
-    os.close(hidden._lock)
-    monkeypatch.setattr(replacement, "computer", lambda: "another one")
-    points(3)
-    cli.done("backward", "y=a*b", "--points", "p.npz", "--output", "r.csv")
-    assert hidden.path.exists()
-    monkeypatch.setattr(replacement, "computer", lambda: "this one")
-    cli.done("backward", "y=a*b", "--points", "p.npz", "--output", "r.csv")
-    assert not hidden.path.exists()
-
-
-HOLD = """
-import sys, time
-from pathlib import Path
-from gradcli.batch.cluster import _folder
-with _folder("r.parquet") as folder:
-    (folder / "part.0.parquet").touch()
-    print(folder, flush=True)
-    time.sleep(60)
-"""
-
-
-def test_a_folder_that_a_killed_run_left_is_removed_by_the_next_one():
-    pytest.importorskip("pyarrow")
-    with subprocess.Popen([sys.executable, "-c", HOLD], stdout=subprocess.PIPE, text=True) as process:
-        left = process.stdout.readline().strip()
-        with cluster._folder("r.parquet") as folder:
-            assert sorted(os.listdir()) == sorted([os.path.basename(left), folder.name])
-        os.rmdir("r.parquet")
-        process.kill()
-    assert os.listdir(left) == ["part.0.parquet"]
+def test_a_folder_that_a_killed_run_left_is_removed_a_day_later():
+    left = replacement.Hidden(Path("r.parquet"), Path.mkdir).path
+    (left / "part.0.parquet").touch()
+    os.utime(left, (0, 0))
     with cluster._folder("r.parquet"):
-        assert not os.path.exists(left)
+        assert not left.exists()
     assert os.listdir() == ["r.parquet"]
-
-
-def test_what_is_taken_for_left_behind_before_it_is_locked_is_made_again():
-    """Another run may look between the two."""
-    made = []
-
-    def make(path):
-        path.touch()
-        if not made:
-            path.unlink()
-        made.append(path)
-
-    hidden = replacement.Hidden(Path("r.csv"), make)
-    assert made == [made[0], hidden.path]
-    assert hidden.path.exists()
-    hidden.discard()
-    assert os.listdir() == []
 
 
 def test_a_mistake_at_the_end_of_a_pipe(forked):

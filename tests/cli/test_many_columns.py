@@ -130,7 +130,8 @@ def test_options_of_files_need_one(cli, option):
 def test_a_packed_file(cli):
     with gzip.open("points.csv.gz", "wt") as file:
         file.write("x\n" + "1.5\n" * 100_000)
-    assert cli.done("backward", "y=x**2", "--points", "points.csv.gz").out == "x.grad\n" + "3.0\n" * 100_000
+    name, *numbers = cli.done("backward", "y=x**2", "--points", "points.csv.gz").out.split()
+    assert (name, [*map(float, numbers)]) == ("x.grad", [3.0] * 100_000)
     with open("points.csv.gz", "r+b") as packed:
         packed.truncate(60)
     assert "`points.csv.gz` cannot be read: it ends early" in cli.refused(

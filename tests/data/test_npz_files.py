@@ -24,24 +24,12 @@ def test_npz_of_any_numbers(kind, order, count):
 
 
 @each("count", [1, 2, 5, 23, 24, 25, 100])
-@each("tile", [1, 200, 2**24])
 @each("size", [1, 3, 1000])
-def test_fortran_order_of_any_number_of_points(monkeypatch, count, tile, size):
-    monkeypatch.setattr(npz_files, "_TILE", tile)
+def test_fortran_order_of_any_number_of_points(count, size):
     arrays = {f"x{k}": np.random.default_rng(k).standard_normal((count, *s)) for k, s in enumerate([(2, 3, 4), (24,)])}
     found, _ = read(npz(**{name: np.asfortranarray(a) for name, a in arrays.items()}), size=size)
     for name, array in arrays.items():
         np.testing.assert_array_equal(found[name], np.moveaxis(array, 0, -1))
-
-
-@pytest.mark.parametrize("shape", [(2, 50_000), (50_000, 2), (200, 250)])
-def test_fortran_order_is_read_in_long_pieces(monkeypatch, shape):
-    """Of a million elements, one by one, each would be a call of the system."""
-    calls = []
-    exactly = npz_files._exactly
-    monkeypatch.setattr(npz_files, "_exactly", lambda *arguments: calls.append(1) or exactly(*arguments))
-    read(npz(x=np.ones(shape, order="F")), size=100)
-    assert len(calls) <= 1100
 
 
 def test_a_wide_float_beyond_float64_is_infinite():

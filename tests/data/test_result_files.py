@@ -473,7 +473,7 @@ def test_a_file_that_another_program_has_open_for_a_moment(cli, own_folder, monk
 
 
 def test_what_cannot_be_removed_hides_no_error(cli, own_folder, monkeypatch):
-    def refused(*_):
+    def refused(*_, **__):
         raise PermissionError(13, "Access is denied")
 
     monkeypatch.setattr(replacement, "_PAUSE", 0.01)
@@ -482,8 +482,7 @@ def test_what_cannot_be_removed_hides_no_error(cli, own_folder, monkeypatch):
     assert "`y.svg` cannot be written: access is denied" in cli.refused("graph", "y=x", "--output", "y.svg")
 
 
-def test_where_there_are_no_locks_what_is_left_behind_is_removed_after_a_day(own_folder, monkeypatch):
-    monkeypatch.setattr(replacement, "LOCKS", False)
+def test_what_is_left_behind_is_removed_after_a_day(own_folder):
     left = [replacement.Hidden(Path("r.csv"), Path.touch).path for _ in range(2)]
     os.utime(left[0], (0, 0))
     hidden = replacement.Hidden(Path("r.csv"), Path.touch)

@@ -1,15 +1,13 @@
-"""Three parsers of rows of numbers in CSV, which agree to the last bit.
+"""Two parsers of rows of numbers in CSV, which agree to the last bit.
 
-The reference parser defines what a row and a number are, and raises the errors. The fast ones, pyarrow's where it is
-installed and NumPy's where it is not, answer None where they are not certain of doing the same.
+The reference parser, on the `csv` module, defines what a row and a number are, and raises the errors. pyarrow's, where
+it is installed, is several times as fast, and answers None where it is not certain of doing the same.
 """
 
 from __future__ import annotations
 
-import io
 import math
 import re
-from array import array
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
@@ -22,15 +20,12 @@ from gradcli.data.text_files import UTF8, Rows
 from gradcli.errors import InputError
 from gradcli.graph.array import Array, objects
 
-# NumPy takes these for blanks, as the reference parser does not.
-_FOREIGN_BLANKS = bytes([*range(0x1C, 0x20), *range(0x80, 0x100)])
-_NO_BLANKS = bytes.maketrans(_FOREIGN_BLANKS, b"?" * len(_FOREIGN_BLANKS))
 _ARROW_BLOCK = 2**20  # bytes that one of pyarrow's threads parses at a time
 _LARGE = re.compile(rb"[eE]\+?\d{3}|\d{300}")  # what may be too large, and is not written as infinity
-_ARROW_WIDTH = 500  # columns: pyarrow has objects for each, and NumPy is faster where there are more
+_ARROW_WIDTH = 500  # columns: pyarrow has objects for each
 _GROUPED = re.compile(r"[-+]?\d{1,3}(?:,\d{3})+(?:\.\d*)?", re.ASCII)
 _DECIMAL = re.compile(r"[-+]?\d{1,40},\d{1,40}(?:[eE][-+]?\d+)?", re.ASCII)
-_ROWS = 2**12  # that the reference parser has as text at a time
+_CELLS = 2**18  # that the reference parser has as text at a time
 
 
 MISSING = "NA"  # as an empty cell
@@ -53,27 +48,14 @@ class Table:
 def parse(chunk: bytes, table: Table, indices: Sequence[int]) -> list[Array] | None:
     """Return the columns at these indices of a plain chunk, or None where only the reference parser is certain.
 
-    >>> parse(b"1,2,a\\n3,4,b\\n", Table(",", 3), [1, 0])
-    [array([2., 4.]), array([1., 3.])]
     >>> parse(b"1,2,a\\n3,x,b\\n", Table(",", 3), [1, 0])
     """
-    if chunk.isspace():
+    if table.width > _ARROW_WIDTH or chunk.isspace() or chunk.startswith(b"\xef\xbb\xbf"):  # a mark is left out
         return None
     try:
-        result = (by_arrow if table.width <= _ARROW_WIDTH else by_numpy)(chunk, table, indices)
+        import pyarrow as pa
+        import pyarrow.csv as arrow
     except ImportError:
-        result = by_numpy(chunk, table, indices)
-    if result and any(np.isinf(column).any() for column in result) and _LARGE.search(chunk):
-        return None
-    return result
-
-
-def by_arrow(chunk: bytes, table: Table, indices: Sequence[int]) -> list[Array] | None:
-    """Parse with pyarrow."""
-    import pyarrow as pa
-    import pyarrow.csv as arrow
-
-    if chunk.startswith(b"\xef\xbb\xbf"):  # it would be left out, in the middle of the file too
         return None
     names = [str(i) for i in range(table.width)]
     wanted = [names[i] for i in indices]
@@ -92,41 +74,11 @@ def by_arrow(chunk: bytes, table: Table, indices: Sequence[int]) -> list[Array] 
     except pa.ArrowException:
         return None
     columns = [result.column(i).to_numpy() for i in range(len(wanted))]
-    holes = [k for k, column in enumerate(columns) if np.isnan(column).any()]
-    if holes and b"(" in chunk:  # nan(…) is a number in C
+    if b"(" in chunk and any(np.isnan(column).any() for column in columns):  # nan(…) is a number in C
         return None
-    for k in holes:
-        columns[k] = _unsigned_nan(columns[k])
-    return columns
-
-
-def by_numpy(chunk: bytes, table: Table, indices: Sequence[int]) -> list[Array] | None:
-    """Parse with NumPy."""
-    chunk += b"" if chunk.endswith(b"\n") else b"\n"
-    if not _rectangular(chunk, table):
+    if any(np.isinf(column).any() for column in columns) and _LARGE.search(chunk):
         return None
-    try:
-        result = np.loadtxt(
-            io.BytesIO(chunk.translate(_NO_BLANKS)),
-            usecols=list(indices),
-            delimiter=table.delimiter,
-            comments=None,
-            ndmin=2,
-            encoding="latin1",
-        )
-    except ValueError:
-        return None
-    return list(_unsigned_nan(result).T)
-
-
-def _rectangular(chunk: bytes, table: Table) -> bool:
-    """Return whether each line has as many cells as the header: NumPy does not count those that it does not use."""
-    characters = np.frombuffer(chunk, np.uint8)
-    separators = characters[(characters == ord(table.delimiter)) | (characters == ord("\n"))]
-    if separators.size % table.width:
-        return False
-    newlines = separators.reshape(-1, table.width) == ord("\n")
-    return bool(newlines[:, -1].all() and not newlines[:, :-1].any())
+    return [_unsigned_nan(column) for column in columns]
 
 
 def texts_in(chunk: bytes, table: Table, indices: Sequence[int]) -> list[Array]:
@@ -154,37 +106,49 @@ def by_reference(rows: Rows, table: Table, picked: Picked, size: int) -> Iterato
     Traceback (most recent call last):
     gradcli.errors.InputError: `p.csv`, line 2, column `x1`: `2_0` is not a number
     """
-    while True:
-        numbers = array("d")
-        copied: list[list[str]] = []
-        while len(copied) < size and (some := rows.take(min(size - len(copied), _ROWS))):
-            for line, row in some:
-                if len(row) != table.width:
-                    raise _uneven(rows.label, line, len(row), table.width)
-                if table.missing.policy == "skip" and any(_is_missing(row[position]) for position in picked.positions):
-                    table.missing.skipped += 1
-                    continue
-                numbers.extend(_numbers(row, picked, rows.label, line, table.missing))
-                copied.append([row[position] for position in picked.copied.values()])
-        if not copied:
-            return
-        columns = _unsigned_nan(np.frombuffer(numbers, dtype=float).reshape(len(copied), -1)).T
-        texts = [objects(list(column), (len(copied),)) for column in zip(*copied, strict=True)]
-        yield [*columns, *texts]
+    skips = table.missing.policy == "skip"
+    while some := rows.take(min(size, max(1, _CELLS // table.width))):
+        numbers = None if skips or any(len(row) != table.width for _, row in some) else _numbers(some, picked)
+        if numbers is None:
+            number_rows = [_row(row, picked, rows.label, line, table) for line, row in some]
+            some = [row for row, kept in zip(some, number_rows, strict=True) if kept is not None]
+            numbers = np.array([row for row in number_rows if row is not None]).T
+        if some:
+            texts = [objects([row[k] for _, row in some], (len(some),)) for k in picked.copied.values()]
+            yield [*_unsigned_nan(numbers), *texts]
 
 
-def _numbers(row: list[str], picked: Picked, label: str, line: int, missing: Missing) -> list[float]:
-    result = []
+def _numbers(rows: Sequence[tuple[int, list[str]]], picked: Picked) -> Array | None:
+    """Return the columns that were picked, if all their cells are finite numbers."""
+    columns = [[row[k] for _, row in rows] for k in picked.positions]
+    if not all(text.isascii() and "_" not in text for text in map("".join, columns)):
+        return None
+    try:
+        numbers = np.array([[*map(float, cells)] for cells in columns]).reshape(len(columns), -1)
+    except ValueError:
+        return None
+    return None if np.isinf(numbers).any() else numbers
+
+
+def _row(row: list[str], picked: Picked, label: str, line: int, table: Table) -> list[float] | None:
+    """Return the numbers in a row; None for a point to skip, which is counted."""
+    if len(row) != table.width:
+        cells = f"{len(row)} cell{'s' * (len(row) != 1)}, where the header has {table.width}"
+        raise InputError(f"{label}, line {line}: {cells}", hint="each row has a cell for each column")
+    policy = table.missing.policy
+    if policy == "skip" and any(_is_missing(row[position]) for position in picked.positions):
+        table.missing.skipped += 1
+        return None
+    numbers = []
     for position, name in zip(picked.positions, picked.names, strict=True):
-        cell = row[position]
-        is_missing = _is_missing(cell)
+        is_missing = _is_missing(row[position])
         try:
-            result.append(math.nan if is_missing and missing.policy == "nan" else number_in(cell))
+            numbers.append(math.nan if is_missing and policy == "nan" else number_in(row[position]))
         except InputError as error:
             message = f"{label}, line {line}, column {quoted(name)}: {error.message}"
             hint = "--missing skip leaves such points out, --missing nan reads nan" if is_missing else error.hint
             raise InputError(message, hint=hint) from None
-    return result
+    return numbers
 
 
 def _is_missing(cell: str) -> bool:
@@ -224,13 +188,6 @@ def _no_number(cell: str) -> InputError:
     if numbers:
         hint = f"write {', '.join(numbers)}"
     return InputError(f"{quoted(cell)} is not a number" if text else "the cell is blank", hint=hint)
-
-
-def _uneven(label: str, line: int, count: int, width: int) -> InputError:
-    return InputError(
-        f"{label}, line {line}: {count} cell{'s' * (count != 1)}, where the header has {width}",
-        hint="each row has a cell for each column",
-    )
 
 
 def _unsigned_nan(numbers: Array) -> Array:

@@ -70,7 +70,7 @@ class CsvPoints(TextPoints):
                 yield picked.block([column[start : start + size] for column in columns])
 
     def _columns(self, picked: Picked, size: int) -> Iterator[list[Array]]:
-        """Yield the columns that were picked, a chunk at a time, each read by the fastest parser that is certain."""
+        """Yield the columns that were picked, a chunk at a time, each by pyarrow's parser where that is certain."""
         for line, chunk in self._chunks:
             if not plain(chunk):  # a cell may hold newlines: a chunk need not end where a row does
                 rest = chain([chunk], (chunk for _, chunk in self._chunks))
