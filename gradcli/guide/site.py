@@ -15,6 +15,7 @@ from typing import Any
 
 from gradcli.guide.search import searched, words_of
 from gradcli.guide.topics import PARTS, Topic, topics
+from gradcli.text.highlighted import highlighted
 
 # Draws a live page: the arguments of a command, and the file that is to be written; False for a command without one.
 Draw = Callable[[Sequence[str], Path], bool]
@@ -204,7 +205,8 @@ def _html(markdown: str, frame: Callable[[str], str]) -> str:
 
     def fence(self: Any, tokens: Sequence[Any], k: int, options: Any, env: Any) -> str:
         code, language = tokens[k].content, tokens[k].info
-        return _coloured(code, language) + (frame(code) if language == "console" else "")
+        coloured = f'<pre tabindex="0"><code>{highlighted(code, language)}</code></pre>\n'
+        return coloured + (frame(code) if language == "console" else "")
 
     def table(self: Any, tokens: Sequence[Any], k: int, options: Any, env: Any) -> str:
         return '<div class="wide" tabindex="0"><table>' if tokens[k].nesting > 0 else "</table></div>"
@@ -227,20 +229,6 @@ def _anchor(heading: str) -> str:
 def _target(link: str) -> str:
     """Return where a link of the guide leads on the site: the samples are beside the pages."""
     return re.sub(r"^(?:\.\./)+(?=samples)", "", re.sub(r"\.md(?=#|$)", ".html", link))
-
-
-def _coloured(code: str, language: str) -> str:
-    """Return a block of code, with colours where Pygments knows its language."""
-    from pygments import highlight
-    from pygments.formatters import HtmlFormatter
-    from pygments.lexers import get_lexer_by_name
-    from pygments.util import ClassNotFound
-
-    try:
-        inner = highlight(code, get_lexer_by_name(language or "text", stripnl=False), HtmlFormatter(nowrap=True))
-    except ClassNotFound:
-        inner = escape(code)
-    return f'<pre tabindex="0"><code>{inner}</code></pre>\n'
 
 
 # Search

@@ -47,6 +47,7 @@ _LETTERS = {
     r"\oe": "œ", r"\OE": "Œ", r"\o": "ø", r"\O": "Ø", r"\l": "ł", r"\L": "Ł", r"\i": "ı", r"\S": "§", r"\P": "¶",
     r"\copyright": "©", r"\pounds": "£", r"\textless": "<", r"\textgreater": ">", r"\textbar": "|",
 }  # fmt: skip
+_RIGID = {"−", "=", "+", "·", "×", ",", ";"}  # signs that no browser stretches
 _FENCES = {"pmatrix": ("(", ")"), "cases": ("{", ".")}
 
 
@@ -201,7 +202,7 @@ def _sign(token: str) -> str:
         return f"<mi>{escape(token)}</mi>"
     if token in _SYMBOLS or not token.startswith("\\"):
         sign = "−" if token == "-" else _SYMBOLS.get(token, token)
-        return f'<mo stretchy="false">{escape(sign)}</mo>'
+        return f"<mo>{sign}</mo>" if sign in _RIGID else f'<mo stretchy="false">{escape(sign)}</mo>'
     letter = _greek(token[1:])
     return f"<mi>{letter}</mi>" if letter else _face(token[1:], "")
 
@@ -234,14 +235,15 @@ def _face(text: str, face: str) -> str:
 
 
 def _fence(sign: str) -> str:
-    return "" if sign == "." else f'<mo fence="true">{escape(_SYMBOLS.get(sign, sign))}</mo>'
+    """Return a bracket: at an end of its row, it is as high as what stands beside it."""
+    return "" if sign == "." else f"<mo>{escape(_SYMBOLS.get(sign, sign))}</mo>"
 
 
 def words(text: str) -> str:
     r"""Return words as elements, with the mathematics between dollars in them.
 
     >>> print(words(r"at $x = 1$"))
-    <mtext>at&#160;</mtext><mrow><mi>x</mi><mo stretchy="false">=</mo><mn>1</mn></mrow>
+    <mtext>at&#160;</mtext><mrow><mi>x</mi><mo>=</mo><mn>1</mn></mrow>
     """
     parts = re.split(r"(?<!\\)\$", text)
     return "".join(

@@ -205,7 +205,7 @@ class Explainer:
         if record.backwards and ("flow" in self.only or len(backward.leaves) > MANY):
             section = flow_section(record, backward)
             shown = replace(shown, sections=(*shown.sections[:-1], section, *shown.sections[-1:]))
-        return render_pages([shown.only(self.only)], Look("table" if self.style == "html" else self.style)).rstrip("\n")
+        return render_pages([shown.only(self.only)], Look(self.style)).rstrip("\n")
 
     def _warn(self, call: Call) -> None:
         """Warn of a gradient that is not finite, once a line, where no page is shown that does."""

@@ -12,14 +12,18 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TextIO
 
+from gradcli.files import printable
 from gradcli.pages.live import Kernels, live
 from gradcli.pages.picture.boxes import View
 from gradcli.pytorch.backward import Call
 from gradcli.pytorch.session import Script
+from gradcli.report.documents.html import STYLE, without_style
 from gradcli.report.live.live_page import document, live_section, say, text, word
 from gradcli.script.naming import script_frames
+from gradcli.script.passed import gradients_by_line, result_of
 from gradcli.script.scene import CallScene
 from gradcli.script.shown import Printed
+from gradcli.text.highlighted import highlighted
 
 _NODES = 1_500  # of a graph with a live page
 _NUMBERS = 20_000  # of its arrays
@@ -60,6 +64,8 @@ class LiveDocument(Printed):
         self.kernels = Kernels()
         self.entries: dict[int, list[_Entry]] = {}
         self.pages = self.letters = 0
+        self.explains = False  # whether a call is explained
+        self.gradients: dict[int, str] = {}  # beside the lines that a gradient passed
 
     def printed(self, text: str) -> None:
         """Add a text to what the running line has printed."""
@@ -70,9 +76,13 @@ class LiveDocument(Printed):
             entries[-1].printed += text
 
     def explained(self, call: Call, scene: CallScene, title: str, text_: str) -> None:
-        """Add what explains a call, folded, with its live page."""
-        page = f'<pre class="printed">{lines(text_)}</pre>{self._live(call, scene)}'
-        self._add(scene.line, f"<details><summary><code>{text(title)}</code></summary><div>{page}</div></details>")
+        """Add the page of a call in HTML, with its live page: the first is open, the others are a line."""
+        passed = gradients_by_line(scene.recorded, self.script.source, self.script.name)
+        first, self.gradients = not self.explains, passed | self.gradients
+        self.explains = True
+        summary = f'<code>{text(title)}</code> <span class="result">{text(result_of(scene.recorded))}</span>'
+        page = f"{without_style(text_)}{self._live(call, scene)}"
+        self._add(scene.line, f"<details{' open' * first}><summary>{summary}</summary><div>{page}</div></details>")
 
     def page(self, title: str, text: str) -> None:
         """Add a page that has no system."""
@@ -94,7 +104,7 @@ class LiveDocument(Printed):
         """Return the document."""
         heading = f'<header class="top"><h1>{text(self.script.name[:200])}</h1></header>'
         body = f'<main class="script">\n{heading}\n{"".join(self._body())}\n</main>'
-        return document(self.script.name, body, self.kernels.program())
+        return document(self.script.name, body, self.kernels.program(), STYLE)
 
     def _line(self) -> int:
         """Return the line of the script that is running, 0 after its end."""
@@ -131,8 +141,10 @@ class LiveDocument(Printed):
         for line, entries in sorted(self.entries.items()):
             below.setdefault(min(ends.get(line, line), len(source)) if line else len(source), []).extend(entries)
         block: list[str] = []
-        for k, line_ in enumerate(source, 1):
-            block.append(f"<code>{text(line_) or ' '}</code>")
+        coloured = highlighted("\n".join(map(printable, source)), "python").split("\n")
+        for k, line_ in enumerate(coloured, 1):
+            beside = f'<span class="beside">{text(self.gradients[k])}</span>' if k in self.gradients else ""
+            block.append(f"<code{' class=passed' if beside else ''}>{line_ or ' '}{beside}</code>")
             if k in below or k == len(source):
                 yield f'<pre class="source">{"".join(block)}</pre>\n'
                 block = []

@@ -53,10 +53,10 @@ def page(cli, tmp_path):
 
 
 def texts(page):
-    """Return what the document shows, a text for each block."""
-    body = re.sub(r"<details>.*?</details>", "<pre>EXPLAINED</pre>", page.read_text("utf-8"), flags=re.DOTALL)
-    blocks = re.findall(r"<pre[^>]*>(.*?)</pre>", body, re.DOTALL)
-    return [html.unescape(re.sub(r"</code>", "\n", block)).replace("<code>", "").rstrip("\n") for block in blocks]
+    """Return what the document shows, a text for each block, without colours and gradients beside lines."""
+    body = re.sub(r"<details[^>]*>.*?</details>", "<pre>EXPLAINED</pre>", page.read_text("utf-8"), flags=re.DOTALL)
+    blocks = re.findall(r"<pre[^>]*>(.*?)</pre>", re.sub(r'<span class="beside">.*?</span>', "", body), re.DOTALL)
+    return [html.unescape(re.sub(r"<.*?>", "", re.sub(r"</code>", "\n", b))).rstrip("\n") for b in blocks]
 
 
 def test_what_a_line_prints_and_its_explanation_stand_below_its_statement(page):
@@ -64,6 +64,22 @@ def test_what_a_line_prints_and_its_explanation_stand_below_its_statement(page):
     assert texts(page(STEPS)) == [
         "\n".join(lines[:6]), "y is 12.0", lines[6], "EXPLAINED", lines[7], "tensor(7.)",
     ]  # fmt: skip
+
+
+def test_the_gradient_stands_beside_the_lines_that_it_passed(page):
+    whole = page(STEPS).read_text("utf-8")
+    beside = re.findall(r'<code class=passed>.*?<span class="beside">(.*?)</span></code>', whole)
+    assert beside == ["x.grad = 7", "∂y/∂y = 1"]
+    assert whole.count("class=passed") == 2
+    assert '<span class="result">y = 12 · x.grad = 7</span>' in whole
+    assert '<span class="kn">import</span>' in whole
+
+
+def test_of_several_calls_the_first_is_open_and_the_others_are_a_line(page):
+    source = STEPS.replace("y.backward()", "for _ in range(3):\n    y.backward(retain_graph=True)")
+    whole = page(source, "--all").read_text("utf-8")
+    assert re.findall(r"<details( open)?>", whole) == [" open", "", ""]
+    assert whole.count("<math") > 10
 
 
 def test_an_error_stands_below_its_line_with_its_fix(page):

@@ -193,11 +193,12 @@ def test_several_loops_are_a_list_in_json(run):
     [
         ("latex", r"h_{t} &= \tanh\left(W h_{t-1} + U \, \mathit{xs}_{t-1}\right)"),
         ("markdown", r"h_{t} &= \tanh\left(W h_{t-1} + U \, \mathit{xs}_{t-1}\right)"),
-        ("html", "h[t] = tanh(W @ h[t-1] + U @ xs[t-1]) for t in 1..5\n"),
+        ("html", "ht=tanh(Wht−1+Uxst−1)"),
     ],
 )
 def test_documents_have_the_recurrence(run, style, written):
-    assert written in run(CASES["rnn"].code, "-f", style)
+    shown = run(CASES["rnn"].code, "-f", style)
+    assert written in (re.sub(r"<[^>]*>|\s", "", shown) if style == "html" else shown)
 
 
 MASKS = """import torch

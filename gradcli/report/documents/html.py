@@ -29,8 +29,7 @@ from gradcli.report.mathml import mathml
 from gradcli.report.text_math import TextWriter
 from gradcli.text.wrapping import visible
 
-_LOOKS = "font:11px monospace;background:#fff;max-width:100%"
-_STYLE = """
+STYLE = """
 .gradcli { --ink: #1c1c1e; --quiet: #55555c; --ground: #fff; --raised: #f4f4f6; --line: #c9c9d2;
   color: var(--ink); background: var(--ground); color-scheme: light dark; max-width: 860px; margin: 0 auto;
   padding: 12px 20px 32px; font: 16px/1.55 system-ui, sans-serif; }
@@ -50,6 +49,7 @@ _STYLE = """
 .gradcli mtr.ruled > mtd { border-top: 1px solid var(--ink); }
 .gradcli mtd.barred { border-left: 1px solid var(--ink); }
 .gradcli .tt, .gradcli code { font-family: ui-monospace, "DejaVu Sans Mono", Consolas, monospace; font-size: 0.93em; }
+.gradcli .images { font: 11px monospace; background: #fff; max-width: 100%; }
 .gradcli .it { font-style: italic; }
 .gradcli .bf { font-weight: 700; }
 .gradcli pre { background: var(--raised); padding: 10px 12px; border-radius: 6px; overflow-x: auto; line-height: 1.4; }
@@ -57,6 +57,7 @@ _STYLE = """
 .gradcli th, .gradcli td { text-align: left; padding: 3px 14px 3px 0; border-bottom: 1px solid var(--line); }
 @media print { .gradcli { max-width: none; padding: 0; } .gradcli pre { white-space: pre-wrap; } }
 """
+_OWN_STYLE = f"<style>{STYLE}</style>\n"
 _BODY = """<style>
 body { margin: 0; background: #fff; }
 @media (prefers-color-scheme: dark) { body { background: #16161a; } }
@@ -71,15 +72,21 @@ def render(page: Page, digits: int | None) -> str:
     for heading, section in with_headings(page):
         parts += [f"<h3>{escape(heading)}</h3>"] if heading else []
         parts += _section(section, *writers)
-    return f'<div class="gradcli">\n<style>{_STYLE}</style>\n' + "\n".join(parts) + "\n</div>\n"
+    return f'<div class="gradcli">\n{_OWN_STYLE}' + "\n".join(parts) + "\n</div>\n"
+
+
+def without_style(pages: str) -> str:
+    """Return pages without their style, for a document that has it once."""
+    return pages.rstrip().replace(_OWN_STYLE, "")
 
 
 def document(pages: str) -> str:
     """Return pages as a document, which has their style once."""
-    style = f"<style>{_STYLE}</style>\n"
     head = '<meta charset="utf-8"/><meta name="viewport" content="width=device-width"/><title>gradcli</title>'
-    body = pages.rstrip().replace(style, "")
-    return f'<!doctype html>\n<html lang="en"><head>{head}\n{_BODY}{style}</head>\n<body>\n{body}\n</body></html>\n'
+    body = without_style(pages)
+    return (
+        f'<!doctype html>\n<html lang="en"><head>{head}\n{_BODY}{_OWN_STYLE}</head>\n<body>\n{body}\n</body></html>\n'
+    )
 
 
 def _section(section: Section, text: TextWriter, latex: LatexWriter) -> Iterator[str]:
@@ -118,7 +125,7 @@ def _images(panels: Sequence[Panel], writer: TextWriter) -> str:
         parts += image.svg(left, 0)
         left += image.width + GAP
     size = f'width="{width:.0f}" height="{height:.0f}" viewBox="0 0 {width:.0f} {height:.0f}"'
-    return f'<svg xmlns="http://www.w3.org/2000/svg" {size} style="{_LOOKS}">{"".join(parts)}</svg>'
+    return f'<svg xmlns="http://www.w3.org/2000/svg" {size} class="images">{"".join(parts)}</svg>'
 
 
 def _sentence(parts: Sequence[Math], latex: LatexWriter) -> str:

@@ -37,9 +37,9 @@ def words() -> Mapping[str, str]:
     return table
 
 
-def document(title: str, body: str, program: str) -> str:
-    """Return a file of pages: with their style, their script, and a policy that allows these and nothing else."""
-    style = _dense(file_text("live.css"))
+def document(title: str, body: str, program: str, more: str = "") -> str:
+    """Return a file of pages: their style, and `more` of it, their script, and a policy that allows nothing else."""
+    style = _dense(file_text("live.css") + more)
     script = _dense(f"const WORDS = {_json(words())};\n{program}{file_text('live.js')}")
     policy = f"default-src 'none'; style-src '{_hash(style)}'; script-src '{_hash(script)}'; {_NOTHING}"
     return "\n".join(

@@ -1,0 +1,79 @@
+"""What a backward passed through a script: its result in a line, and the gradient of each line that it went through."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Sequence
+
+from gradcli.record.numbers import Numbers
+from gradcli.script.system import Recorded
+
+
+def result_of(recorded: Recorded) -> str:
+    """Return the result of a call in a line: what it flowed from, and its gradients, the largest by its 2-norm.
+
+    For example `loss = 0.813651 · 4 gradients, the largest model.2.weight`.
+    """
+    record, call = recorded.record, recorded.call
+    roots = zip(recorded.roots, call.roots, strict=False)
+    values = [f"{name} = {_size(record.quantities[q].numbers)}" for name, q in roots if not record.quantities[q].shape]
+    gradients = [(recorded.names.get(c.quantity, ""), c.added) for c in call.leaves]
+    return " · ".join([*values, *filter(None, [_gradients([pair for pair in gradients if pair[0]])])])
+
+
+def _gradients(gradients: Sequence[tuple[str, Numbers]]) -> str:
+    """Return gradients in words: a few with their numbers, or how many there are and the largest."""
+    if len(gradients) < 3:
+        return ", ".join(_sized(f"{name}.grad", numbers) for name, numbers in gradients)
+    largest = max(gradients, key=lambda pair: pair[1].summary().norm or 0)
+    return f"{len(gradients)} gradients, the largest {largest[0]}"
+
+
+def gradients_by_line(recorded: Recorded, source: str, file: str) -> dict[int, str]:
+    """Return the lines of a script that the gradient passed, each with that of its last named result, or its leaves.
+
+    A leaf is at the line that first assigns its name, or the name before its first dot.
+
+    >>> gradients_by_line(Recorded(), "", "script.py")
+    {}
+    """
+    record, call = recorded.record, recorded.call
+    result: dict[int, str] = {}
+    loss = recorded.roots[0] if len(recorded.roots) == 1 else "L"
+    for o in record.operations:
+        for k, q in enumerate(o.results):
+            if o.site.file == file and (o.id, k) in call.received:
+                name = recorded.names.get(q, "")
+                shown = _sized(f"∂{loss}/∂{name}", call.received[o.id, k]) if name else ""
+                result[o.site.line] = shown or result.get(o.site.line, "")
+    assigned = dict(reversed([*_assigned(source)]))
+    leaves: dict[int, list[tuple[str, Numbers]]] = {}
+    for c in call.leaves:
+        name = recorded.names.get(c.quantity, "")
+        if line := assigned.get(name.partition(".")[0].partition("[")[0]):
+            leaves.setdefault(line, []).append((name, c.added))
+    return result | {line: _gradients(gradients) for line, gradients in leaves.items()}
+
+
+def _assigned(source: str) -> Iterator[tuple[str, int]]:
+    """Yield the names that the statements of a script assign, with their lines, from the first on."""
+    try:
+        tree = ast.parse(source)
+    except (SyntaxError, ValueError, RecursionError):
+        return
+    for statement in tree.body:
+        for node in ast.walk(statement):
+            if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+                yield node.id, node.lineno
+
+
+def _sized(name: str, numbers: Numbers) -> str:
+    """Return a number with its name, or the 2-norm of several."""
+    return f"{name} = {_size(numbers)}" if not numbers.shape else f"|{name}| = {_size(numbers)}"
+
+
+def _size(numbers: Numbers) -> str:
+    summary = numbers.summary()
+    if summary.nan or summary.inf:
+        return "nan!" if summary.nan else "inf!"
+    return f"{summary.first[0] if not summary.shape else summary.norm or 0:.6g}"
