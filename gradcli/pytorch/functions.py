@@ -21,7 +21,7 @@ class Table(NamedTuple):
     facts: Mapping[str, Mapping[str, str]]
 
 
-_OF_STEPS = ("gradients", "hooks", "in_place", "no_derivative", "of_mean", "order", "tied", "vmap")
+_OF_STEPS = ("hooks", "in_place", "no_derivative", "vmap")
 
 
 @cache
@@ -29,7 +29,7 @@ def table() -> Table:
     """Return the table of functions, operations and steps.
 
     >>> table().functions["torch"]["exp2"]
-    'exp2(Tensor self, *, Tensor? out=None) :: saves=y hooks=0123 gradients=MulBackward1'
+    'exp2(Tensor self, *, Tensor? out=None) :: saves=y hooks'
     """
     functions: dict[str, dict[str, str]] = {}
     facts: dict[str, dict[str, str]] = defaultdict(dict)
@@ -76,8 +76,8 @@ def schema_of(name: str, module: str = "torch") -> Schema:
 def fact(word: str, name: str) -> str | None:
     """Return a fact of an operation, or of a step without `Backward0`; None where the table does not have it.
 
-    >>> fact("saves", "exp"), fact("gradients", "Relu"), fact("saves", "sin")
-    ('y', 'ThresholdBackward', None)
+    >>> fact("saves", "exp"), fact("no_derivative", "AcoshBackward1"), fact("saves", "sin")
+    ('y', 'acosh_', None)
     """
     return table().facts[word].get(name)
 

@@ -137,15 +137,12 @@ class Hooks:
     unpacker: Callable[..., Any]
 
     def pack(self, step: Step, outs: Sequence[Tensor]) -> None:
-        """Pack the saved tensors of a step, in PyTorch's order."""
+        """Pack the saved tensors of a step, of which it is known that PyTorch saves just these."""
         name = root_of(step.called)
-        order = fact("hooks", name) or ""
-        missing_if(not order, f"saved_tensors_hooks around {name}")
-        kept = sorted(step.checks, key=lambda check: order.find(str(check[-1])))
+        missing_if(fact("hooks", name) is None, f"saved_tensors_hooks around {name}")
         results = dict(enumerate(outs, len(step.edges)))
-        step.packed = {
-            i: self.packed(results[i] if tensor is None else _as_saved(step, i, tensor)) for *_, tensor, i in kept
-        }
+        saved = {i: results[i] if x is None else _as_saved(step, i, x) for *_, x, i in step.checks}
+        step.packed = {i: self.packed(x) for i, x in saved.items()}
         step.checks = []
 
     def packed(self, x: Tensor) -> Packed:

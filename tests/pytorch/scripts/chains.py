@@ -40,7 +40,7 @@ for more in ({}, {"weight": w}, {"label_smoothing": 0.1}, {"label_smoothing": 0.
             print(sorted(more), how, loss.detach(), walk(loss.grad_fn))
             inputs = [x] if target is classes else [x, p]
             grads = torch.autograd.grad(loss.sum(), inputs, create_graph=True)
-            print(grads, torch.autograd.grad(sum((g**2).sum() for g in grads), inputs))
+            print([g.detach() for g in grads], torch.autograd.grad(sum((g**2).sum() for g in grads), inputs))
 for shape in ((3,), (2, 3, 4), (2, 3, 4, 5), (2, 3, 2, 2, 2)):
     x, t = torch.zeros(shape, requires_grad=True), torch.zeros(shape[:1] + shape[2:] if len(shape) > 1 else ()).long()
     for how in ("mean", "none"):

@@ -251,25 +251,6 @@ for dims in (1, 2, ([0], [1]), ([0, 1], [1, 0])):
         print(error)
 a = torch.ones(3)
 print(*[torch.asarray(a, copy=copy).data_ptr() == a.data_ptr() for copy in (None, True, False)], torch.asarray([1, 2]))
-# --- names of gradients of what was broadcast
-from torch.func import functional_call, grad
-torch.manual_seed(0)
-x, rows = torch.randn(3), torch.randn(5, 3)
-def names(gradients):
-    return {name: (tuple(g.shape), g.grad_fn.name()) for name, g in gradients.items()}
-def line(p, x):
-    return x @ p["w"] + p["b"]
-for p in ({"w": torch.randn(3), "b": torch.randn(1)}, {"w": torch.randn(3), "b": torch.tensor(1.0)}, {"w": torch.randn(3, 2), "b": torch.randn(2)}):
-    p = {name: parameter.requires_grad_() for name, parameter in p.items()}
-    for x in (x, rows):
-        for loss in (lambda p, x: (line(p, x) ** 2).sum(), lambda p, x: line(p, x).tanh().mean(), lambda p, x: (2 / line(p, x)).sum()):
-            print(names(grad(loss)(p, x)), names(dict(zip(p, torch.autograd.grad(loss(p, x), list(p.values()), create_graph=True)))))
-net = nn.Sequential(nn.Linear(3, 4), nn.Tanh(), nn.Linear(4, 1))
-for x in (x[0], rows, torch.randn(2, 4, 3)):
-    print(names(grad(lambda p, x: (functional_call(net, p, (x,)) ** 2).mean())(dict(net.named_parameters()), x)))
-e, m = torch.randn(2, 1, requires_grad=True), torch.randn(2, 3, requires_grad=True)
-for y in (e + m, m / e, e.expand(2, 4), torch.where(m > 0, m, e), torch.maximum(m, e)):
-    print(torch.autograd.grad(y.pow(2).sum(), e, create_graph=True)[0].grad_fn.name())
 # --- elements of a vmap are not written into a tensor that is none
 def copied(y):
     z = torch.zeros(5)
