@@ -26,17 +26,18 @@ from gradcli.graph.shapes import Shape
 
 Exprs = np.ndarray[Any, Any]  # of SymPy expressions
 _MATRIX = 2  # axes
+_OF_VECTORS: dict[str, Any] = {"axis": 0, "axes": (0,), "ties": "even"}  # settings where one axis is left
 
 
 class ArrayElement(TableFunction):
     """An element of an operation on an array: its arguments are the array's elements, then the element's index.
 
-    `shape` is the array's, `index_size` how many of the arguments are the index, and `settings` what follows them.
+    `shape` is the array's, `index_size` how many of the arguments are the index, and `settings` are the operation's.
     """
 
     shape: Shape
     index_size: int
-    settings: str
+    settings: tuple[Any, ...]
 
     @classmethod
     def eval(cls, *args: Any) -> Any:
@@ -46,10 +47,10 @@ class ArrayElement(TableFunction):
     def _eval_evalf(self, prec: int) -> Any:
         return None  # mpmath's `det` takes a matrix, not its elements
 
-    def parts(self) -> tuple[Any, tuple[Any, ...]]:
-        """Return the array's elements as nested lists, and the element's index."""
+    def parts(self) -> tuple[Exprs, tuple[Any, ...]]:
+        """Return the array's elements, and the element's index."""
         end = len(self.args) - self.index_size
-        return objects(self.args[:end], self.shape).tolist(), self.args[end:]
+        return objects(self.args[:end], self.shape), self.args[end:]
 
 
 def _along(node: Node, x: Exprs) -> Exprs:
@@ -184,8 +185,8 @@ def _key(rank: int, axes: Sequence[int], indices: Sequence[int]) -> tuple[Any, .
 
 
 def _element(node: Node, x: Exprs, index: tuple[int, ...]) -> Any:
-    named = zip(OPERATIONS[node.op].settings, node.settings, strict=False)
-    settings = "".join(f", {name}=True" for name, value in named if value is True)
+    named = zip(OPERATIONS[node.op].settings, node.settings, strict=True)
+    settings = tuple(_OF_VECTORS.get(name, value) for name, value in named)
     return _function(node.op, x.shape, len(index), settings)(*x.flat, *index)
 
 
@@ -197,26 +198,15 @@ def _mask(op: str, middle: bool = False) -> Callable[..., Exprs]:
         if count == 1:
             return sympy.S.One
         key = [(count - 1) // 2] if middle else []
-        return apply("eq", _function(op, x.shape, len(key), "")(*x.flat, *key), sympy.Integer(index[0]))
+        settings = (0, False) if middle else (0,)
+        return apply("eq", _function(op, x.shape, len(key), settings)(*x.flat, *key), sympy.Integer(index[0]))
 
     return lambda node, x: _functions(node, x, node.settings, is_at)
 
 
 @cache
-def _function(op: str, shape: Shape, count: int, settings: str) -> Any:
+def _function(op: str, shape: Shape, count: int, settings: tuple[Any, ...]) -> Any:
     return type(op, (ArrayElement,), {"op": op, "shape": shape, "index_size": count, "settings": settings})
-
-
-def nested(elements: Any, write: Any) -> Iterator[str]:
-    """Yield the text of lists in lists, piece by piece; `write` writes an element."""
-    if not isinstance(elements, list):
-        yield write(elements)
-        return
-    yield "["
-    for i, inner in enumerate(elements):
-        yield ", " * (i > 0)
-        yield from nested(inner, write)
-    yield "]"
 
 
 def _by_element(node: Node, *args: Exprs) -> Exprs:

@@ -1,139 +1,48 @@
-"""SymPy expressions as text that gradcli reads back."""
+"""SymPy expressions as nodes, which are written as text that gradcli reads back, and as LaTeX."""
 
 from __future__ import annotations
 
+from decimal import Decimal
 from fractions import Fraction
+from functools import reduce
 from typing import Any
 
 import sympy
-from sympy.printing.precedence import PRECEDENCE
-from sympy.printing.str import StrPrinter
 
-from gradcli.algebra.arrays import ArrayElement, nested
-from gradcli.algebra.functions import TableFunction
-from gradcli.graph.operation import Precedence
-from gradcli.graph.operations import OPERATIONS
-from gradcli.notation.decimals import decimal_text, quotient, whole_text
+from gradcli.algebra.arrays import ArrayElement
+from gradcli.algebra.functions import SYMPY, TableFunction
+from gradcli.graph.node import Constant, Node, const, leaf
+from gradcli.graph.shapes import Shape
+from gradcli.notation.decimals import decimal_text, quotient
+from gradcli.notation.latex import LatexNotation
+from gradcli.notation.latex_names import LatexNames
+from gradcli.notation.nodes import Notation
 
-# Conditions on SymPy's scale, in Python's order, in which `x > 0 & y > 0` means `x > (0 & y) > 0`.
-_LEVELS = {Precedence.COMPARISON: 35, Precedence.OR: 40, Precedence.AND: 50}
-_PRECEDENCE = {row.infix: _LEVELS[row.precedence] for row in OPERATIONS.values() if row.precedence in _LEVELS}
 _LONG = 10**4
-_OF_TWO = {"max": "maximum", "min": "minimum"}
-_RENAMED = {"loggamma": "lgamma", "Abs": "abs"}
+_OPS = {name: op for op, name in SYMPY.items()} | {"Abs": "abs", "ceiling": "ceil"}
+_CONSTANTS: dict[Any, Constant] = {sympy.pi: "pi", sympy.E: "e"}
+_NOT_FINITE = ("inf", "nan")  # symbols of numbers that no algebra is done with
 
 
-class Ordered:
-    """Prints a sum with a positive term first: `x - m`, not `-m + x`."""
-
-    def _as_ordered_terms(self, expr: Any, order: Any = None) -> list[Any]:
-        terms = list(expr.as_ordered_terms(order=order))
-        first = next((i for i, term in enumerate(terms) if not term.could_extract_minus_sign()), 0)
-        return [terms.pop(first), *terms]
+class _Complete(Notation):
+    shown = 2**20
 
 
-class _CodePrinter(Ordered, StrPrinter):  # type: ignore[misc]
-    """Prints in the language of gradcli.  `decimals` writes 1/5 as 0.2; `taken` are names that mean variables."""
+def as_node(expr: Any, decimals: bool = False, taken: frozenset[str] = frozenset()) -> tuple[Node, dict[Node, str]]:
+    """Return an expression as a node, and the names of its variables.
 
-    def __init__(self, decimals: bool, taken: frozenset[str]) -> None:
-        super().__init__()
-        self.decimals = decimals
-        self.taken = taken
-
-    def _print_Exp1(self, expr: Any) -> str:
-        return "exp(1)" if "e" in self.taken else "e"
-
-    def _print_Pi(self, expr: Any) -> str:
-        return "acos(-1)" if "pi" in self.taken else "pi"
-
-    def _print_Integer(self, expr: Any) -> str:
-        return whole_text(int(expr))
-
-    def _print_Rational(self, expr: Any) -> str:
-        short = decimal(expr, self.decimals)
-        return short or "-" * (expr.p < 0) + "/".join(quotient(Fraction(abs(expr.p), expr.q)))
-
-    def _print_Mul(self, expr: Any) -> str:
-        coefficient, rest = expr.as_coeff_Mul()
-        short = decimal(abs(coefficient), self.decimals)
-        above, below = quotient(Fraction(abs(coefficient.p), coefficient.q)) if coefficient.is_Rational else ("1", "1")
-        if (short is None and "." not in below) or rest.is_Add:
-            return str(super()._print_Mul(expr))
-        factor = self.parenthesize(rest, PRECEDENCE["Mul"], strict=True)
-        sign = "-" if coefficient < 0 else ""
-        if short is None:
-            return f"{sign}{factor if above == '1' else f'{above}*{factor}'}/{below}"
-        if factor.startswith("1/"):
-            return f"{sign}{short}{factor[1:]}"
-        return f"{sign}{short}*{factor}"
-
-    def _print_Pow(self, expr: Any, rational: bool = False) -> str:
-        if expr.exp.is_Rational and expr.exp.is_negative:
-            inverse = sympy.Pow(expr.base, -expr.exp, evaluate=False) if expr.exp != -1 else expr.base
-            return f"1/{self.parenthesize(inverse, PRECEDENCE['Mul'], strict=False)}"
-        return str(super()._print_Pow(expr, rational))
-
-    def _print_Function(self, expr: Any) -> str:
-        if isinstance(expr, ArrayElement):
-            return self._array_element(expr)
-        infix = _infix(expr)
-        if infix == "~":
-            return f"~({self._print(expr.args[0])})"
-        if infix in _PRECEDENCE:
-            return f" {infix} ".join(_grouped(self, a, infix) for a in expr.args)
-        name = _RENAMED.get(expr.func.__name__, expr.func.__name__)
-        if name in _OF_TWO and len(expr.args) == 2 and any(a.is_Integer for a in expr.args):
-            name = _OF_TWO[name]  # `max(x, 2)` may mean an axis
-        return f"{name}({self.stringify(expr.args, ', ')})"
-
-    def _print_polygamma(self, expr: Any) -> str:
-        order, x = expr.args
-        return f"digamma({self._print(x)})" if order == 0 else f"polygamma({self._print(order)}, {self._print(x)})"
-
-    def _array_element(self, expr: ArrayElement) -> str:
-        array, index = expr.parts()
-        text = "".join(nested(array, self._print))
-        return f"{expr.op}({text}{expr.settings})" + (f"[{', '.join(map(str, index))}]" if index else "")
-
-    _print_expm1 = _print_log1p = _print_log2 = _print_log10 = _print_Function
-
-
-def _infix(expr: Any) -> str:
-    """Return the sign of an operation of the table that is written between its arguments."""
-    return OPERATIONS[expr.op].infix if isinstance(expr, TableFunction) else ""
-
-
-def _grouped(printer: StrPrinter, expr: Any, infix: str) -> str:
-    text = str(printer._print(expr))
-    level = _PRECEDENCE.get(_infix(expr), 100 if infix not in ("&", "|") else 0)
-    return text if level > _PRECEDENCE[infix] else f"({text})"
-
-
-def decimal(number: Any, decimals: bool) -> str | None:
-    """Return a number that is not an integer as a decimal of at most 17 digits, if `decimals` are wanted.
-
-    Nobody would write 0.7615942 as 3807971/5000000: that is a decimal in any case.
-    """
-    written = number.is_Rational and number.q != 1 and (decimals or number.q >= _LONG)
-    return decimal_text(Fraction(number.p, number.q)) if written else None
-
-
-def is_atom(expr: Any) -> bool:
-    """Return whether the text of an expression needs no brackets as a factor: a number, a name, a call.
+    `decimals` writes 1/5 as 0.2; `taken` are names that mean variables.
 
     >>> x = sympy.Symbol("x")
-    >>> is_atom(x), is_atom(sympy.Rational(1, 2)), is_atom(sympy.sqrt(x)), is_atom(-x), is_atom(1 / x)
-    (True, True, True, False, False)
+    >>> node, names = as_node(x**2 / 5)
+    >>> node, [*names.values()]
+    (div(pow, const), shape (), ['x'])
     """
-    if expr.is_Rational:
-        return bool(expr >= 0)
-    called = isinstance(expr, sympy.Function) and not _infix(expr)
-    return bool(expr.is_Atom or called or (expr.is_Pow and expr.exp == sympy.S.Half) or _is_not_real(expr))
-
-
-def _is_not_real(expr: Any) -> bool:
-    """Return whether an expression is outside of the real numbers, where PyTorch has nan."""
-    return bool(expr.has(sympy.I, sympy.zoo, sympy.nan, sympy.oo))
+    letters = {name: leaf() for name in sorted(taken & {"pi", "e"})}
+    # Outside of the real numbers PyTorch has nan.
+    is_nan = expr.has(sympy.I, sympy.zoo, sympy.nan, sympy.oo)
+    node = const(float("nan")) if is_nan else _Reader(decimals, letters).node(expr)
+    return node, {n: name for name, n in letters.items()}
 
 
 def code(expr: Any, decimals: bool = False, taken: frozenset[str] = frozenset()) -> str:
@@ -145,6 +54,129 @@ def code(expr: Any, decimals: bool = False, taken: frozenset[str] = frozenset())
     >>> code(-3 * x / sympy.Rational("1.4142137"))
     '-3*x/1.4142137'
     """
-    if _is_not_real(expr):
-        return "nan"
-    return str(_CodePrinter(decimals, taken).doprint(expr))
+    node, names = as_node(expr, decimals, taken)
+    return _Complete(names).name(node)
+
+
+def latex(expr: Any, decimals: bool = False, names: LatexNames | None = None) -> str:
+    """Return an expression as LaTeX for math mode; `names` are those of the page.
+
+    >>> x = sympy.Symbol("x")
+    >>> latex(sympy.Symbol("theta") / x), latex(1 / (5 * sympy.sqrt(x)), decimals=True)
+    ('\\\\frac{\\\\theta}{x}', '\\\\frac{0.2}{\\\\sqrt{x}}')
+    """
+    node, letters = as_node(expr, decimals)
+    return LatexNotation(letters, latex=names or LatexNames()).name(node)
+
+
+class _Reader:
+    """Makes nodes of expressions; `letters` are the leaves by their names."""
+
+    def __init__(self, decimals: bool, letters: dict[str, Node]) -> None:
+        self.decimals, self.letters = decimals, letters
+
+    def node(self, expr: Any) -> Node:
+        if expr.is_Symbol:
+            return const(float(expr.name)) if expr.name in _NOT_FINITE else self._letter(expr.name)
+        if expr.is_Rational:
+            value = Fraction(expr.p, expr.q)
+            return self._number(value) if value.denominator != 1 else const(value.numerator)
+        if expr in _CONSTANTS:
+            return const(_CONSTANTS[expr])
+        if expr.is_Add:
+            return self._sum(expr)
+        if expr.is_Mul:
+            return self._product(expr)
+        return self._power(*expr.args) if expr.is_Pow else self._function(expr)
+
+    def _letter(self, name: str, shape: Shape = ()) -> Node:
+        return self.letters.setdefault(name, leaf(shape))
+
+    def _number(self, value: Fraction) -> Node:
+        return const(self._decimal(value) or value)
+
+    def _decimal(self, value: Fraction) -> Decimal | None:
+        """Return a number that is not an integer as a decimal of at most 17 digits, if decimals are wanted.
+
+        Nobody would write 0.7615942 as 3807971/5000000: that is a decimal in any case.
+        """
+        wanted = value.denominator != 1 and (self.decimals or value.denominator >= _LONG)
+        text = decimal_text(value) if wanted else None
+        return None if text is None else Decimal(text)
+
+    def _sum(self, expr: Any) -> Node:
+        """Return a sum with a positive term first: `x - m`, not `-m + x`."""
+        terms = list(expr.as_ordered_terms())
+        first = next((i for i, term in enumerate(terms) if not term.could_extract_minus_sign()), 0)
+        total, *others = terms.pop(first), *terms
+        result = self.node(total)
+        for term in others:
+            negative = term.as_coeff_Mul()[0] < 0
+            result = _operation("sub" if negative else "add", result, self.node(-term if negative else term))
+        return result
+
+    def _product(self, expr: Any) -> Node:
+        """Return a product as one fraction, with its number first."""
+        number, rest = expr.as_coeff_Mul()
+        size = Fraction(abs(number.p), number.q)
+        above: list[Node] = []
+        below: list[Node] = []
+        if (decimal := None if rest.is_Add else self._decimal(size)) is not None:
+            above.append(const(decimal))
+        else:
+            above, below = ([const(_read(part))] if part != "1" else [] for part in quotient(size))
+        for factor in rest.as_ordered_factors():
+            base, exponent = factor.args if factor.is_Pow else (factor, sympy.S.One)
+            if exponent.as_coeff_Mul()[0] < 0:
+                below.append(self._power(base, -exponent))
+            else:
+                above.append(self.node(factor))
+        product = reduce(_times, above or [const(1)])
+        whole = _operation("div", product, reduce(_times, below)) if below else product
+        return _operation("neg", whole) if number < 0 else whole
+
+    def _power(self, base: Any, exponent: Any) -> Node:
+        if exponent == 1:
+            return self.node(base)
+        if exponent == sympy.S.Half:
+            return _operation("sqrt", self.node(base))
+        if exponent.is_Rational and exponent < 0:
+            return _operation("div", const(1), self._power(base, -exponent))
+        return _operation("pow", self.node(base), self.node(exponent))
+
+    def _function(self, expr: Any) -> Node:
+        if isinstance(expr, ArrayElement):
+            return self._element(expr)
+        op = expr.op if isinstance(expr, TableFunction) else _OPS.get(expr.func.__name__, expr.func.__name__)
+        args = expr.args
+        if op == "polygamma" and args[0] == 0:
+            op, args = "digamma", args[1:]
+        if op in ("max", "min") and len(args) == 2 and any(a.is_Integer for a in args):
+            op = f"{op}imum"  # `max(x, 2)` may mean an axis
+        settings = ((0,), "even") if op in ("max", "min") else ()
+        return Node(op, tuple(map(self.node, args)), (), settings, "float64")
+
+    def _element(self, expr: ArrayElement) -> Node:
+        elements, symbols = expr.parts()
+        index = tuple(map(int, symbols))
+        array = self._array(elements.tolist()) if elements.shape else self._letter(elements.item().name)
+        whole = Node(expr.op, (array,), tuple(i + 1 for i in index), expr.settings, "float64")  # at least so large
+        return Node("index", (whole,), (), (index,), "float64") if index else whole
+
+    def _array(self, elements: Any) -> Node:
+        if not isinstance(elements, list):
+            return self.node(elements)
+        parts = tuple(map(self._array, elements))
+        return Node("stack", parts, (len(parts), *parts[0].shape), (0,), "float64")
+
+
+def _operation(op: str, *args: Node) -> Node:
+    return Node(op, args, (), (), "float64")
+
+
+def _times(a: Node, b: Node) -> Node:
+    return _operation("mul", a, b)
+
+
+def _read(text: str) -> Constant:
+    return Decimal(text) if "." in text else int(Decimal(text))

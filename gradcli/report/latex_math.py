@@ -24,7 +24,6 @@ from gradcli.pages.sections import (
     Name,
     Partial,
     Typed,
-    Value,
     VectorProduct,
     Words,
     with_code,
@@ -117,10 +116,7 @@ class LatexWriter(TextWriter):
             return self.names(math) if math.isidentifier() else self.write(math)
         text = self.write(math)
         dotted = self.dot in text
-        match math:
-            case Value(array) if array.dtype == object and not array.shape:
-                expr = array.item()
-                grouped = getattr(expr, "is_Add", False) or (dotted and expr.is_Mul)
+        match self._as_nodes(math):
             case Computed(node, names, implicit=implicit):
                 binds = LatexNotation(names, implicit=implicit, latex=self.names).written(node).binds
                 is_sum = binds <= Binds.SUM and operand(node, "neg") is None and not node.is_constant
@@ -136,7 +132,7 @@ class LatexWriter(TextWriter):
         if isinstance(value, int | float):
             text = self.number(float(value))
             return _SPECIAL.get(text) or latex_number(text)
-        from gradcli.notation.latex_formulas import latex
+        from gradcli.notation.formulas import latex
 
         return "0" if value == 0 else latex(value, self.style.decimals, self.names)
 

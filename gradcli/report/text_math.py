@@ -132,17 +132,27 @@ class TextWriter:
         Brackets go around a compound formula, and around a negative number that is not the first factor: `2·(-3)`.
         """
         text = self.write(math)
-        match math:
-            case Value(array) if array.dtype != object:
+        match self._as_nodes(math):
+            case Value():
                 grouped = text.startswith("-") and not is_first
-            case Value(array):
-                grouped = not array.shape and not _is_atom(array.item())
             case Computed(node, names, implicit=implicit):
                 is_number = isinstance(node.value, Exact) and node.value >= 0  # 1/2 too
                 grouped = not is_number and Notation(names, implicit=implicit).written(node).binds < Binds.ATOM
             case _:
                 grouped = False
         return self.brackets.format(text) if grouped else text
+
+    def _as_nodes(self, math: Math) -> Math:
+        """Return a formula of SymPy's as one of nodes, and any other mathematics as it is."""
+        if not isinstance(math, Value) or math.array.dtype != object or math.array.shape:
+            return math
+        expr = math.array.item()
+        if isinstance(expr, int | float):
+            return math
+        from gradcli.notation.formulas import as_node
+
+        node, names = as_node(expr, self.style.decimals, self.style.taken)
+        return Name(names[node]) if node in names else Computed(node, names)
 
     def _polynomial(self, coefficients: tuple[Fraction | float, ...], variable: str) -> str:
         """Return a sum of powers, in text as gradcli reads it: `h - h**3/6`."""
@@ -186,13 +196,6 @@ class TextWriter:
             return f"[{self._beginning(array[0])}{', …' * (len(array) > 1)}]"
         shown = [self.element(e) for e in array[:_FEW].tolist()]
         return f"[{', '.join(shown + ['…'] * (len(array) > _FEW))}]"
-
-
-def _is_atom(value: Any) -> bool:
-    """Return whether an element of an array of formulas needs no brackets as a factor."""
-    from gradcli.notation.formulas import is_atom
-
-    return value >= 0 if isinstance(value, int | float) else is_atom(value)
 
 
 def _side(names: str | tuple[str, ...]) -> str:
