@@ -86,8 +86,8 @@ def texts() -> Iterator[Text]:
     """Yield all texts, room by room."""
     for path in sorted(PROGRAM.rglob("*.py")):
         yield from of_python(path)
-    for name in ("report/live/words.json", "report/live/live.js"):
-        yield from _of_script(PROGRAM / name)
+    for path in [PROGRAM / "report/live/words.json", *sorted((PROGRAM / "report/live").glob("*.js"))]:
+        yield from _of_script(path)
     for name in ("script/errors/answers.txt", "codegen/helpers.c", "codegen/helpers.js"):
         yield from _of_lines(PROGRAM / name)
     for path in [ROOT / "README.md", *sorted((PROGRAM / "guide").glob("*.md"))]:

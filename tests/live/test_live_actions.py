@@ -138,7 +138,7 @@ def test_what_is_detached_passes_nothing_on(opened):
     assert numbers(driver)["grad-of x"] == 1
     assert "adjoint-of t1" not in numbers(driver)
     assert "t1.detach() has the same value and no history" in text(driver, "focus")
-    assert len(driver.find_elements("css selector", ".edge.stopped")) > 0
+    assert len(driver.find_elements("css selector", ".gg-edge.stopped")) > 0
     find(driver, '[data-action="no_grad"]').click()
     assert "under torch.no_grad()" in text(driver, "focus")
     find(driver, '[data-action="plain"]').click()
@@ -225,7 +225,7 @@ def test_under_detach_and_hooks_the_curve_has_its_slope_beside_that_of_backward(
     frame(driver)
     assert "slope of the curve 12 · slope by backward 4" in text(driver, "plot")
     assert "3*x**2 = 12" in text(driver, "jacobian")
-    assert driver.find_elements("css selector", ".edge.severed")
+    assert driver.find_elements("css selector", ".gg-edge.severed")
 
 
 def test_five_paths_of_a_million_are_shown_largest_first(opened):
@@ -284,7 +284,7 @@ def test_nan_and_infinity_are_told_where_they_arise(opened):
     told = text(driver, "alarms")
     assert "-inf arises here: t1 = log(x) = log(0) = -inf" in told
     assert "nan arises in the backward pass" in told
-    assert driver.find_elements("css selector", ".box.alarm")
+    assert driver.find_elements("css selector", ".gg-node.alarm")
 
 
 def test_a_corner_is_told_where_the_point_lies_on_it(opened):

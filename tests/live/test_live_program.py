@@ -19,7 +19,7 @@ from gradcli.graph.vjp import sweep
 from gradcli.pages.live import Kernels, live
 from gradcli.pages.picture.boxes import View
 from gradcli.pages.trace import numeric_trace
-from gradcli.report.live.live_page import data, file_text, live_document
+from gradcli.report.live.live_page import data, live_document, script
 from tests.codegen.random_systems import system
 from tests.vocabulary.structure_systems import SYSTEMS
 
@@ -70,7 +70,7 @@ def run(cases):
             for a, v in points
         ]
         pages.append({"data": data(page, "live"), "points": at})
-    program = f"const WORDS = {{}};\n{kernels.program()}{file_text('live.js')}"
+    program = f"const WORDS = {{}};\n{kernels.program()}{script()}"
     done = subprocess.run(
         ["node", "-e", RUN], input=json.dumps([program, pages]), capture_output=True, text=True, check=False
     )

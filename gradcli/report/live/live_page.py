@@ -22,12 +22,22 @@ from gradcli.report.live.numbers import GRID, exact, packed, shown
 _NOTHING = "base-uri 'none'; form-action 'none'"
 _DATA = re.compile(r"[xXyYtT]|inputs?|images?|data|targets?|labels?")  # arrays that are no parameters, beside others
 _ROW = 8  # entries of a vector side by side
+_PARTS = (
+    "numbers", "tape", "state", "steps", "paths", "drawing", "alarms", "focus", "curve", "descent", "fields", "large",
+    "links", "start",
+)  # fmt: skip
 
 
 @cache
 def file_text(name: str) -> str:
     """Return a file of this folder."""
     return Path(__file__).with_name(name).read_text("utf-8")
+
+
+@cache
+def script() -> str:
+    """Return the script of the page: a file for each of its subjects."""
+    return "\n".join(file_text(f"{part}.js") for part in _PARTS)
 
 
 @cache
@@ -40,8 +50,8 @@ def words() -> Mapping[str, str]:
 def document(title: str, body: str, program: str, more: str = "") -> str:
     """Return a file of pages: their style, and `more` of it, their script, and a policy that allows nothing else."""
     style = _dense(file_text("live.css") + more)
-    script = _dense(f"const WORDS = {_json(words())};\n{program}{file_text('live.js')}")
-    policy = f"default-src 'none'; style-src '{_hash(style)}'; script-src '{_hash(script)}'; {_NOTHING}"
+    code = _dense(f"const WORDS = {_json(words())};\n{program}{script()}")
+    policy = f"default-src 'none'; style-src '{_hash(style)}'; script-src '{_hash(code)}'; {_NOTHING}"
     return "\n".join(
         [
             "<!doctype html>",
@@ -56,7 +66,7 @@ def document(title: str, body: str, program: str, more: str = "") -> str:
             "</head>",
             "<body>",
             body,
-            f"<script>{script}</script>",
+            f"<script>{code}</script>",
             "</body>",
             "</html>",
             "",

@@ -120,4 +120,4 @@ def test_a_value_that_is_read_from_afar_is_named_there(cli):
 def test_thousands_of_boxes(cli):
     lines = [f"t{k + 1} = sin(t{k}) + {k + 2}*t{k // 2}" for k in range(700)]
     svg = cli.done("graph", "\n".join(lines), "--at", "t0=1", "--all", "-f", "svg").out
-    assert len(ET.fromstring(svg).find(f"{NS}g").findall(f"{NS}rect")) > 2000
+    assert len(ET.fromstring(svg).find(f"{NS}g").findall(f"{NS}g/{NS}rect")) > 2000
