@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import operator
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -10,7 +11,7 @@ from fractions import Fraction
 from typing import Any, Final
 
 from gradcli.graph.dtypes import FLOATING, KEEPING_INTEGERS, SELECTING, DType, floated, promoted
-from gradcli.graph.shapes import Shape, broadcast_shapes, size_of
+from gradcli.graph.shapes import Shape, broadcast_shapes
 from gradcli.graph.weights import Weights
 
 Exact = int | Fraction | Decimal
@@ -113,7 +114,7 @@ class Node:
     @property
     def size(self) -> int:
         """The number of elements."""
-        return size_of(self.shape)
+        return math.prod(self.shape)
 
     # `==` stays identity, so that nodes can be the keys of a dictionary.
     __add__, __radd__ = _operator("add")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
+from functools import lru_cache
 
 from gradcli.graph.graph import Graph
 from gradcli.graph.names import fresh_names
@@ -31,7 +32,8 @@ def node_names(graph: Graph) -> dict[Node, str]:
     return {n: graph.labels.get(n) or next(fresh) for n in graph.nodes if not n.is_constant or n in graph.labels}
 
 
-def readable_names(graph: Graph) -> dict[Node, str]:
+@lru_cache(maxsize=8)  # a page asks for those of its graph several times
+def readable_names(graph: Graph) -> Mapping[Node, str]:
     """Return the user's names, and names for the parts of expressions that would be too long to read as one.
 
     These are parts that are deep, and those with several uses that are long, which would be written out for each use:

@@ -43,6 +43,11 @@ def evaluated(
     [36.0]
     """
     wanted = list(dict.fromkeys(wanted))
+    if not block and {*known, *inputs.values()}.issuperset(wanted):  # nothing is to be computed
+        for at in points:
+            given = {x: np.asarray(at[name], float) for name, x in inputs.items() if name in at} | {**known}
+            yield {n: given[n] for n in wanted}
+        return
     if known:
         yield from _with_known(inputs, points, wanted, known)
         return

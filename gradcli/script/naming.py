@@ -99,8 +99,9 @@ def names_of(frame: Any) -> Names:
     """Return the names of tensors in a frame, and in the frames that called it."""
     result = Names()
     for each in script_frames(frame):
-        for scope in (each.f_locals, each.f_globals):
-            _collect(scope, result)
+        _collect(each.f_locals, result)
+        if each.f_globals is not each.f_locals:
+            _collect(each.f_globals, result)
     return result
 
 

@@ -164,7 +164,7 @@ def spans_of_calls(graph: Graph, calls: Mapping[Node, CallOf]) -> dict[Node, Spa
 
     The calls are in the order in which they were recorded.  What is too deep to read as a whole is left as it is.
     """
-    names = readable_names(graph)
+    names = dict(readable_names(graph))
     if len(names) > len(graph.labels):
         return {}
     result: dict[Node, str] = {}
