@@ -6,6 +6,7 @@ What the steps have read is held before the call frees it, and written once the 
 from __future__ import annotations
 
 import linecache
+import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import lru_cache
 from types import CodeType
@@ -78,6 +79,7 @@ class Tape:
         leaves = {e: e[0].variable for s in self.steps for e in s.edges if e is not None and isinstance(e[0], Leaf)}
         leaves |= {e: y for y, _ in call.roots if isinstance((e := edge_of(y))[0], Leaf)}
         self.leaves = {e: (x, moment(x)) for e, x in leaves.items()}
+        self.reached = {id(x): x._reached for x, _ in (*self.named.values(), *self.leaves.values())}  # before the call
         self.operations: dict[Step, int] = {}  # their ids, once the record is written
         self.quantities: dict[Any, int] = {}  # those of results by step and number, of leaves, and of numbers
 
@@ -90,8 +92,10 @@ class Tape:
         """Return the quantity of an edge in the record that is written; None where the call does not go through it."""
         return self.quantities.get(edge)
 
-    def record(self) -> Record:
-        """Return the record of the call, which is done."""
+    def record(self, most: float = math.inf) -> Record:
+        """Return the record of the call, which is done; without the operations where these are more than `most`."""
+        if len(self.steps) > most:
+            self.steps = []
         return _Writer(self).record()
 
 
@@ -116,7 +120,9 @@ class _Writer:
         for step in self.tape.steps:
             self.step(step)
         for y, _ in self.call.roots:
-            self.edge(edge_of(y))
+            if (edge := edge_of(y)) not in self.of and edge not in self.tape.leaves:  # operations are left out
+                self.of[edge] = self.quantity(y._a, "result", NOWHERE, (), moment(y))
+            self.edge(edge)
         for x in self.call.inputs or ():
             if x._called and not self.names.of(x):
                 self.recorder.name(self.tensor(x, moment(x)), x._called)
@@ -249,7 +255,7 @@ class _Writer:
             for how in x._detached.hows if x._detached is not None else ():
                 site = self.sites.of(x._detached.line)  # type: ignore[union-attr]
                 self.recorder.event(
-                    records.Cut(site=site, kind=how.kind.name, code=how.code, call=how.call, result=new)
+                    records.Cut(site=site, kind=how.kind.name, code=how.code, call=how.call, how=str(how), result=new)
                 )
         return self.of[read]
 
@@ -338,6 +344,7 @@ class _Writer:
             inputs=None if call.inputs is None else tuple(self.tensor(x, moment(x)) for x in call.inputs),
             implicit=call.implicit,
             create_graph=call.create,
+            tangents=tuple(map(_numbers, call.request.u)) if call.request is not None else (),
         )
         received: dict[tuple[int, int], Numbers] = {}
         sent: dict[tuple[int, int], Numbers] = {}
@@ -371,7 +378,13 @@ class _Writer:
         """Return what a call adds to a `.grad`, or returns."""
         before = None if c.before is None else Numbers.of(_kept(c.before))
         after = None if c.after is None else _numbers(c.after)
-        return records.Contribution(self.tensor(c.tensor, moment(c.tensor)), before, _numbers(c.grad), after)
+        line = c.tensor._cleared
+        if c.before is not None and c.before.any():
+            line = self.tape.reached.get(id(c.tensor))
+        elif c.before is not None and line is None and c.after is not None:
+            line = changed[0] if (changed := c.after._memory.storage.changed) is not None else None
+        origin = NOWHERE if line is None else self.sites.of(line)
+        return records.Contribution(self.tensor(c.tensor, moment(c.tensor)), before, _numbers(c.grad), after, origin)
 
     def hook(self, c: Any) -> Hook:
         """Return what a hook has changed."""

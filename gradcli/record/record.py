@@ -127,12 +127,16 @@ class Hook:
 
 @dataclass(frozen=True)
 class Contribution:
-    """The `.grad` of a quantity before a backward, what is added, and after; of one that returns, `after` is None."""
+    """The `.grad` of a quantity before a backward, what is added, and after; of one that returns, `after` is None.
+
+    `origin` is what left it as it was before: an earlier backward, or what cleared it.
+    """
 
     quantity: int
     before: Numbers | None
     added: Numbers
     after: Numbers | None
+    origin: CallSite = NOWHERE
 
 
 @dataclass(frozen=True)
@@ -159,6 +163,13 @@ class Backward:
     leaves: tuple[Contribution, ...] = ()
     retained: tuple[Contribution, ...] = ()
     freed: bool = True
+    tangents: tuple[Numbers, ...] = ()  # of the inputs, where a script asks for a product by name
+    answer: Any = None  # what it gets then: numbers, in sequences alike
+
+    @property
+    def returns(self) -> bool:
+        """Whether the gradients are returned, and no `.grad` has them."""
+        return self.function != "backward"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -173,12 +184,13 @@ class Event:
 class Cut(Event):
     """A quantity is cut from the graph: `kind` says how (detached, number, copied, …), `code` is the script's function.
 
-    `call` is the same with its arguments where they are known: torch.tensor([…]).
+    `call` is the same with its arguments where they are known: torch.tensor([…]); `how` is a sentence.
     """
 
     kind: str
     code: str
     call: str = ""
+    how: str = ""
     source: int | None = None
     result: int | None = None
 

@@ -18,14 +18,13 @@ from gradcli.pages.sections import Block, Code
 from gradcli.process.activity import lasting
 from gradcli.process.tracebacks import text_of
 from gradcli.pytorch.record import Recorder, finite
-from gradcli.pytorch.recording import Tape
+from gradcli.pytorch.recording import Tape, numbers_of
 from gradcli.script.drawing import Drawing
+from gradcli.script.errors.warnings import not_finite, warned
 from gradcli.script.naming import names_of, script_frames
-from gradcli.script.pages.flow import MANY, as_data, flow, flow_section
-from gradcli.script.pages.gradients import not_finite
 from gradcli.script.pages.sums import Sums
 from gradcli.script.progress import Progress
-from gradcli.script.recorded import check_size, recorded
+from gradcli.script.recorded import MAX_STEPS, check_size, recorded
 from gradcli.script.scene import CallScene, Site
 from gradcli.script.shown import Printed, columns
 from gradcli.script.system import Recorded
@@ -82,7 +81,6 @@ class Explainer:
             return
         call.explained = True
         scene = self._scene(frame, site)
-        scene.reached = {id(x): x._reached for x in scene.names.tensors.values() if x._reached is not None}
         with _room():
             scene.tape = Tape(call, scene.names)
         self.waiting[id(call)] = scene
@@ -92,8 +90,9 @@ class Explainer:
         assert scene.tape is not None
         try:
             with _room():
-                check_size(len(scene.tape.steps))  # before they are written
-                record = scene.tape.record()
+                count, record = len(scene.tape.steps), scene.tape.record(MAX_STEPS)
+                scene.recorded = Recorded(record, record.backwards[0])
+                check_size(count)
                 scene.recorded = recorded(record, record.backwards[0], {self.script.name: self.script.source})
         except InputError as error:
             scene.trouble = error.message
@@ -153,7 +152,9 @@ class Explainer:
     def is_answered(self, request: Request) -> None:
         """Explain the first of the calls for what a script asked for by name, which has its result now."""
         if request in self.requests:
-            self._show(*self.requests.pop(request))
+            call, scene = self.requests.pop(request)
+            scene.recorded.call = replace(scene.recorded.call, answer=numbers_of(request.result))
+            self._show(call, scene)
 
     def _show(self, call: Call, scene: CallScene) -> None:
         """Show the page of a call."""
@@ -161,7 +162,8 @@ class Explainer:
             with _room(), lasting(f"explaining line {scene.line}"):
                 text = self._page(call, scene)
         except Exception as error:
-            scene.recorded, scene.trouble = Recorded(), _fault(error)
+            scene.recorded = Recorded(scene.recorded.record, scene.recorded.call)
+            scene.trouble = _fault(error)
             text = f"not explained: {scene.trouble}"
             with suppress(Exception):
                 text = self._page(call, scene)
@@ -181,18 +183,15 @@ class Explainer:
 
     def _show_row(self, call: Call, scene: CallScene) -> None:
         """Show a call as JSON; the first one at a line, or each with `every`, with its formulas."""
-        from gradcli.report.data.json import plain
         from gradcli.script.pages.page import page
         from gradcli.script.pages.rows import explanation, loop_objects, row
 
-        data = row(call, scene)
-        if len(scene.recorded.call.leaves) > MANY:
-            data["flow"] = plain(as_data(flow(scene.recorded.record, scene.recorded.call)))
+        data = row(scene)
         if self.drawing is not None:
             self.drawing.add(call, scene)
         if self.seen[scene.site] == max(1, self.round) or self.every:
             with _room(), suppress(Exception):
-                data |= explanation(page(call, scene)) | loop_objects(scene)
+                data |= explanation(page(scene, warned(call, scene))) | loop_objects(scene)
         self._in_order(call, partial(self.shown.text, json.dumps(data)))
         self._warn(call)
 
@@ -200,12 +199,8 @@ class Explainer:
         from gradcli.report.render import Look, render_pages
         from gradcli.script.pages.page import page
 
-        shown = page(call, scene)
-        record, backward = scene.recorded.record, scene.recorded.call
-        if record.backwards and ("flow" in self.only or len(backward.leaves) > MANY):
-            section = flow_section(record, backward)
-            shown = replace(shown, sections=(*shown.sections[:-1], section, *shown.sections[-1:]))
-        return render_pages([shown.only(self.only)], Look(self.style)).rstrip("\n")
+        shown = page(scene, warned(call, scene), self.only)
+        return render_pages([shown], Look(self.style)).rstrip("\n")
 
     def _warn(self, call: Call) -> None:
         """Warn of a gradient that is not finite, once a line, where no page is shown that does."""

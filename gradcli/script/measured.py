@@ -140,12 +140,13 @@ def hooked(hook: records.Hook, recorded: Recorded) -> Node | None:
     return None if is_returned else recorded.node(q)
 
 
-def answered(recorded: Recorded, result: Any) -> Measured:
-    """Return the record of a call that is one of several for what a script asked for by name, with the result of all.
+def answered(recorded: Recorded) -> Measured:
+    """Return the record of a call that is one of several for what a script asked for by name, with the answer of all.
 
-    The script's `result` has a block for each input of the call; those that the system does not have are left out.
+    The answer has a block for each input of the call; those that the system does not have are left out.
     """
     known, call = measured(recorded), recorded.call
+    result = call.answer
     positions = {recorded.names.get(q, ""): k for k, q in enumerate(call.inputs or ())}
     order = [(positions[name], recorded.at[name].size) for name in recorded.wrt]
     match call.function:

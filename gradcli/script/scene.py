@@ -123,7 +123,6 @@ class CallScene(Scene):
     site: Site = Site(0)  # noqa: RUF009
     steps: bool = False  # whether the tables of steps are asked for
     unroll: bool = False  # whether each round of a loop is written
-    reached: dict[int, Line] = field(default_factory=dict)  # the backward that reached a leaf before, by its identity
     has_gradients: bool = True  # whether the page shows the gradients
     told: set[str] = field(default_factory=set)  # the surprises that a page has told already
     altered: bool = False  # whether the gradients are not those of the recorded operations at the values of now

@@ -87,6 +87,10 @@ class Recorded:
     expressions: Expressions = field(default_factory=Expressions)  # of the script's files
     measured: Measured | None = None  # the numbers of the call, in float64, once they are converted
 
+    def name(self, quantity: int, otherwise: str = "x") -> str:
+        """Return the name of a quantity in the system, or else in the script."""
+        return self.names.get(quantity) or self.record.quantities[quantity].name or otherwise
+
     def label(self, node: Node) -> str:
         """Return the name of a node, after naming one without a name."""
         if node not in self.graph.labels:

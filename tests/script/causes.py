@@ -16,11 +16,11 @@ from typing import Any, NamedTuple
 from detached import HEAD
 
 from gradcli.pytorch.session import Script, run
+from gradcli.script.errors import warnings
 from gradcli.script.errors.failure import Answer
 from gradcli.script.errors.source import Change, changed
 from gradcli.script.errors.why import answer
 from gradcli.script.explainer import Explainer
-from gradcli.script.pages import gradients
 from gradcli.script.shown import Printed
 
 HERE = Path(__file__).parent
@@ -92,14 +92,14 @@ def told(text: str) -> Told:
 @contextlib.contextmanager
 def _collected(answers: list[Answer]) -> Iterator[None]:
     """Keep the answers of pages in a list within a block."""
-    shown = gradients.fixed
+    shown = warnings.fixed
 
     def fixed(result: Answer, scene: Any) -> Any:
         answers.append(result)
         return shown(result, scene)
 
-    gradients.fixed = fixed
+    warnings.fixed = fixed
     try:
         yield
     finally:
-        gradients.fixed = shown
+        warnings.fixed = shown

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
+import numpy as np
+
 from gradcli.errors import InputError
 from gradcli.graph.graph import appearance
 from gradcli.graph.names import element_name
@@ -28,15 +30,14 @@ from gradcli.pages.sections import (
     Text,
 )
 from gradcli.pages.system import system_section
-from gradcli.pytorch.backward import Call
-from gradcli.pytorch.recording import numbers_of
+from gradcli.script.errors.warnings import Warned
 from gradcli.script.loops import folded_loops
 from gradcli.script.measured import answered, behind_hooks, differ, measured, values
-from gradcli.script.pages.gradients import detached_output_warning, done, forward_constant_warning, not_finite
+from gradcli.script.pages.effects import RETURNED, done
+from gradcli.script.pages.flow import MANY, flow_section
 from gradcli.script.pages.long import folded_by_line
 from gradcli.script.pages.quantities import constants, earlier_names, quantities
 from gradcli.script.pages.slips import changed, slips
-from gradcli.script.pages.surprises import surprises
 from gradcli.script.scene import CallScene
 from gradcli.script.system import Recorded
 from gradcli.text.wrapping import in_words
@@ -45,46 +46,50 @@ MOST = 150  # operations that are looked at one by one
 _MOST_NUMBERS = 2**26  # of all values of a page, which are float64 and there several times
 
 
-def page(call: Call, scene: CallScene) -> Page:
-    """Return the page that `gradcli backward` prints, then what `.grad` was and is, and whether the graph is freed."""
-    explained = Page(())
-    steps = scene.tape.steps if scene.tape is not None else []
+def page(
+    scene: CallScene,
+    warned: Warned = Warned(),  # noqa: B008 - it is immutable
+    only: Sequence[str] = (),
+    above: Sequence[str] = (),
+    below: Sequence[str] = (),
+    unexplained: Sequence[Section] = (),
+) -> Page:
+    """Return the page that `gradcli backward` prints, then what `.grad` was and is, and whether the graph is freed.
+
+    `warned` is what is said of the call beside its record; `above` and `below` are further notes.  A call that cannot
+    be explained has the sections `unexplained`.
+    """
+    explained, recorded = Page(()), scene.recorded
+    record, call = recorded.record, recorded.call
     since = [f"note: {text}" for text in changed(scene)]
-    hooks = call.changes if call.request is not None else behind_hooks(scene.recorded)
+    hooks = call.hooks if call.function in RETURNED else behind_hooks(recorded)
     scene.altered = bool(hooks)
-    if call.changes and scene.recorded.wrt and call.request is None:
-        measured(scene.recorded)  # which names what hooks have changed
+    if call.hooks and recorded.wrt and call.function not in RETURNED:
+        measured(recorded)  # which names what hooks have changed
     try:
-        if scene.recorded.wrt:
-            explained = explained_page(scene, call)
+        if recorded.wrt:
+            explained = explained_page(scene)
     except InputError as error:
         scene.trouble = error.message
-    above = [f"not explained: {scene.trouble}"] if scene.trouble else []
-    above += [*constants(scene), *earlier_names(scene), *since]
-    unmeant = (*slips(steps, call, scene), *surprises(call, scene))
-    below = [*scene.notes.lines, *(f"note: {text}" for text in unmeant)]
-    notes = [
-        *map(_noted, above),
-        *not_finite(call, scene),
-        *detached_output_warning(call, scene),
-        *forward_constant_warning(call, scene),
-    ]
-    notes += map(_noted, below)
-    said = Section("notes", tuple(notes))
-    sections = (*explained.sections, *([said] if notes else []))
-    lines = done(call, scene, bool(sections) and not scene.trouble and scene.has_gradients)
-    return replace(explained, sections=(*sections, Section("script", tuple(map(Text, lines)))))
+    notes = [f"not explained: {scene.trouble}"] if scene.trouble else []
+    notes += [*above, *constants(scene), *earlier_names(scene), *since]
+    said: list[Block] = [*map(_noted, notes), *warned.warnings]
+    unmeant = [f"note: {text}" for text in slips(scene)]
+    said += map(_noted, (*scene.notes.lines, *unmeant, *warned.notes, *below))
+    sections = (*(explained.sections or unexplained), *([Section("notes", tuple(said))] if said else []))
+    if not scene.trouble and record.backwards and ("flow" in only or len(call.leaves) > MANY):
+        sections = (*sections, flow_section(record, call))
+    is_explained = bool(sections) and not scene.trouble and scene.has_gradients
+    lines = done(scene, is_explained, warned.unreached)
+    return replace(explained, sections=(*sections, Section("script", tuple(map(Text, lines))))).only(only)
 
 
 def _noted(note: str) -> Text:
     return Text((note,))
 
 
-def explained_page(scene: CallScene, call: Call | None = None) -> Page:
-    """Return the page of `gradcli backward`, or of what is asked for by name, with the loops folded.
-
-    `call` is the emulation's, whose steps and request are no part of the record.
-    """
+def explained_page(scene: CallScene) -> Page:
+    """Return the page of `gradcli backward`, or of what is asked for by name, with the loops folded."""
     recorded = scene.recorded
     if not any(recorded.at[name].size for name in recorded.wrt):
         raise InputError("all inputs are empty")
@@ -104,19 +109,20 @@ def explained_page(scene: CallScene, call: Call | None = None) -> Page:
     shown = Shown(graph, tuple(recorded.wrt), style_of(graph))
     if left > MOST or (loops.loops and len(graph.nodes) > MOST):
         scene.has_gradients = False
-        steps = scene.tape.steps if scene.tape is not None else []
-        if left > MOST and not scene.unroll and call is not None:
-            return Page((folded_by_line(call, scene, steps),))
+        if left > MOST and not scene.unroll:
+            return Page((folded_by_line(scene),))
         sections = [_long(scene, shown, loops), *([] if scene.unroll else [Section("grad", (ROUNDS,))])]
         return Page((*sections, *_by_round(loops, measured(recorded), loss_name(graph, v))))
-    if call is not None and call.request is not None and call.request.name != "vjp":
+    call = recorded.call
+    if call.function in RETURNED and call.function != "vjp":
         from gradcli.script.pages.request import request_page, rounded
 
-        u = {scene.name(x): tangent._a[..., 0] for x, tangent in zip(call.inputs or (), call.request.u, strict=False)}
-        known = answered(recorded, numbers_of(call.request.result))
-        if not scene.altered and (name := rounded(call.request.name, shown, recorded.at, u, known)):
+        pairs = zip(call.inputs or (), call.tangents, strict=False)
+        u = {recorded.name(q): np.asarray(tangent.whole) for q, tangent in pairs}
+        known = answered(recorded)
+        if not scene.altered and (name := rounded(call.function, shown, recorded.at, u, known)):
             scene.notes.lines.append(_note_of_rounding(recorded, [name]))
-        return request_page(call.request.name, shown, recorded.at, u, loops, known, scene.unroll)
+        return request_page(call.function, shown, recorded.at, u, loops, known, scene.unroll)
     known = measured(recorded)
     wanted = Wanted(
         tuple(loops.renamed.get(name, name) for name in recorded.retained),

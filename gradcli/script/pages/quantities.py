@@ -6,7 +6,6 @@ from collections.abc import Iterator, Sequence
 
 from gradcli.pages.results import Array, Named
 from gradcli.pages.sections import Block, Grid, Math, Name, Text, Value
-from gradcli.pytorch.cuts import How, Kind
 from gradcli.record.record import Cut
 from gradcli.script.errors import updates
 from gradcli.script.errors.source import Text as Source
@@ -127,13 +126,15 @@ def constant(scene: CallScene, name: str) -> str:
 
 def earlier_names(scene: CallScene) -> Iterator[str]:
     """Yield which leaf had a name before the script gave that to another tensor, and what keeps the leaf."""
+    record = scene.recorded.record
+    now = {name: q.id for q in record.quantities for _, name in q.names}  # the last that the script has given it
     for name, before in scene.recorded.earlier.items():
-        x = scene.names.tensors[before]
         said = f"two tensors are called {before}: {name} is the leaf that had the name before"
-        line = x._fn.line if x._fn is not None else None
-        if line is None:
+        producer = record.producers().get(now.get(before, -1))
+        if producer is None:
             yield said
             continue
+        line = line_at(record.operations[producer[0]].site)
         text = Source(scene.script.name, scene.script.source, line)
         changes = updates.kept_leaves(text) if scene.file(line) == scene.script.name else []
         kept = f"; `{' '.join(changes[0].shown())}` keeps the leaf" if len(changes) == 1 else ""
@@ -155,7 +156,7 @@ def _cut(cut: Cut) -> str:
             return f"computed in {cut.code}, which records nothing,"
         case "COPIED":
             return f"copied by {cut.call}"
-    return f"{How(Kind[cut.kind], cut.code)}"
+    return cut.how
 
 
 def _role(scene: CallScene, name: str) -> str:

@@ -9,11 +9,12 @@ import numpy as np
 from gradcli.pages.results import PLAIN
 from gradcli.pages.sections import Code, Equations, Math, Page, Text, Value
 from gradcli.pages.system import recurrence_lines
-from gradcli.pytorch.backward import Call
+from gradcli.record.numbers import Numbers
 from gradcli.report.data.json import plain
 from gradcli.report.text_math import TextWriter
 from gradcli.script.loops import folded_loops
 from gradcli.script.naming import fresh
+from gradcli.script.pages.flow import MANY, as_data, flow
 from gradcli.script.scene import CallScene
 
 
@@ -59,25 +60,28 @@ def _is_number(side: Math) -> bool:
     return isinstance(side, Value) and np.asarray(side.array).dtype != object
 
 
-def row(call: Call, scene: CallScene) -> dict[str, Any]:
+def row(scene: CallScene) -> dict[str, Any]:
     """Return a call as a JSON object."""
-    names = scene.recorded.names
-    roots = scene.recorded.roots or [scene.name(y) for y, _ in call.roots]
-    v = {name: v._a[..., 0] for name, (_, v) in zip(roots, call.roots, strict=True)}
+    recorded, call = scene.recorded, scene.recorded.call
+    roots = recorded.roots or [recorded.name(q, "y") for q in call.roots]
     leaves: dict[str, Any] = {}
-    for c in call.contributions:
-        leaves[fresh(scene.name(c.tensor), leaves)] = {
-            "before": None if c.before is None else c.before[..., 0],
-            "own": c.grad._a[..., 0],
-            "after": None if c.after is None else c.after._a[..., 0],
-        }
+    for c in call.leaves:
+        numbers = {"before": _array(c.before), "own": _array(c.added), "after": _array(c.after)}
+        leaves[fresh(recorded.name(c.quantity), leaves)] = numbers
+    outputs = {name: recorded.record.quantities[q].numbers for name, q in zip(roots, call.roots, strict=True)}
     result = {
         "line": int(scene.line),
         "code": scene.source(scene.line),
-        "outputs": {name: y._a[..., 0] for name, (y, _) in zip(roots, call.roots, strict=True)},
-        "v": v | scene.recorded.v,
+        "outputs": {name: _array(n) for name, n in outputs.items()},
+        "v": {name: _array(v) for name, v in zip(roots, call.v, strict=True)} | recorded.v,
         "leaves": leaves,
-        "retained": {names[q]: a for q, a in scene.recorded.kept_gradients.items() if q in names},
+        "retained": {recorded.names[q]: a for q, a in recorded.kept_gradients.items() if q in recorded.names},
         "freed": call.freed,
     }
+    if not scene.trouble and len(call.leaves) > MANY:
+        result["flow"] = as_data(flow(recorded.record, call))
     return plain(result)  # type: ignore[no-any-return]
+
+
+def _array(n: Numbers | None) -> Any:
+    return None if n is None else n.whole

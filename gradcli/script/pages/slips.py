@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from gradcli.graph.graph import Graph
 from gradcli.graph.node import is_const
+from gradcli.graph.vjp import sweep
 from gradcli.pages.evaluation import evaluated
-from gradcli.pytorch.backward import Call
-from gradcli.pytorch.record import Edge, Leaf, Line, Step
+from gradcli.record.numbers import Numbers
+from gradcli.record.record import Operand, Operation, Record
 from gradcli.script.measured import values
 from gradcli.script.scene import CallScene, line_at
 from gradcli.script.system import Recorded
@@ -22,20 +24,26 @@ _TWICE = {
     ): "applies sigmoid itself: pass the raw scores (logits), not their sigmoid",
     ("nll_loss", "softmax"): "takes log-probabilities: use log_softmax in place of softmax",
 }
+_LOSSES = frozenset(loss for loss, _ in _TWICE)
+_SHOWING = ("view", "alias")  # what shows a part of data, and is no operation of the script's
 _SHAPED = frozenset(("reshape", "index", "transpose", "broadcast"))  # after which a shape is meant
 _PAIRING = frozenset(("sub", "mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss"))
 _ROUNDING = frozenset(("round", "floor", "ceil", "trunc"))
 
 
-def slips(steps: Sequence[Step], call: Call, scene: CallScene) -> Iterator[str]:
-    """Yield likely mistakes in the steps behind a call."""
-    steps = [s for s in steps if not s.is_custom]
-    result = (_paired(s, scene) or _twice(s, scene) for s in steps)
-    yield from [text for text in result if text][:1]
-    zero = sorted(scene.name(c.tensor) for c in call.contributions if c.grad._a.size and not c.grad._a.any())
-    if zero and (stopped := _stopped(steps, scene)):
+def slips(scene: CallScene) -> Iterator[str]:
+    """Yield likely mistakes in the operations behind a call."""
+    recorded = scene.recorded
+    operations = [o for o in recorded.record.operations if not o.is_opaque]
+    yield from [text for o in operations if (text := _paired(o, scene) or _twice(o, scene))][:1]
+    zero = sorted(recorded.name(c.quantity) for c in recorded.call.leaves if _is_zero(c.added))
+    if zero and (stopped := _stopped(operations, scene)):
         whose = f"gradient of {zero[0]} is" if len(zero) == 1 else f"gradients of {in_words(zero)} are"
         yield f"the {whose} 0: {stopped}"
+
+
+def _is_zero(n: Numbers) -> bool:
+    return n.whole is not None and bool(n.whole.size) and not n.whole.any()
 
 
 def changed(scene: CallScene) -> Iterator[str]:
@@ -61,7 +69,7 @@ def _read_again(scene: CallScene) -> dict[tuple[str, str], str]:
     They are by the name of what is changed, and "read" or "computed".  PyTorch counts changes and refuses such a
     backward, but counts none that are made through `.data` or NumPy.
     """
-    found: dict[tuple[str, str], list[tuple[Line, Line | None]]] = {}
+    found: dict[tuple[str, str], list[tuple[int, int | None]]] = {}
     for use in scene.recorded.functions.values():
         for i, changed_at in use.changed.items():
             is_read = i < len(use.written)
@@ -82,72 +90,75 @@ def _read_again(scene: CallScene) -> dict[tuple[str, str], str]:
     return result
 
 
-def _op(edge: Edge | None) -> str:
-    return edge[0].recipe.op if edge and isinstance(edge[0], Step) and not edge[0].is_custom else ""
+def _producer(x: Operand, record: Record) -> Operation | None:
+    """Return the operation that has computed an operand; None of a leaf, data or numbers."""
+    known = record.producers().get(x) if isinstance(x, int) else None
+    return None if known is None else record.operations[known[0]]
 
 
-def _paired(step: Step, scene: CallScene) -> str | None:
+def _paired(o: Operation, scene: CallScene) -> str | None:
     """Return the sentence about an operand of shape (n,) that broadcasts with another of shape (n, 1)."""
-    if step.recipe.op not in _PAIRING or len(step.recipe.operands) < 2:
+    if o.row not in _PAIRING or len(o.operands) < 2:
         return None
     (size, one, _), (longer, other, origin) = sorted(
-        (_operand(step, i, scene) for i in (0, 1)), key=lambda o: len(o[0])
+        (_operand(o, i, scene) for i in (0, 1)), key=lambda operand: len(operand[0])
     )
     if len(size) != 1 or size[0] < 2 or longer != (*size, 1) or origin in _SHAPED:
         return None
     n = size[0]
     fix = f"; {one}.view(-1, 1) pairs them row by row" if one else ""
     return (
-        f"{scene.code(step.line)} broadcasts {one or 'a vector'} ({n}) and {other or 'a column'} ({n}×1) to {n}×{n}: "
-        f"each number is paired with each row{fix}"
+        f"{scene.code(line_at(o.site))} broadcasts {one or 'a vector'} ({n}) and {other or 'a column'} ({n}×1) to "
+        f"{n}×{n}: each number is paired with each row{fix}"
     )
 
 
-def _operand(step: Step, i: int, scene: CallScene) -> tuple[tuple[int, ...], str, str]:
+def _operand(o: Operation, i: int, scene: CallScene) -> tuple[tuple[int, ...], str, str]:
     """Return the shape of an operand, its name and the operation that it is the result of.
 
     A loss expands its operands first: it is what is expanded.
     """
-    edge, x = step.edges[i], step.operands[i] if step.operands else None
-    is_loss = step.recipe.op != "sub"
-    if is_loss and edge is not None and isinstance(edge[0], Step) and _op(edge) == "broadcast":
-        return _operand(edge[0], 0, scene)
-    base = getattr(x, "_base", None)
-    if is_loss and edge is None and base is not None:
-        return tuple(base.shape), scene.names.of(base), ""
-    return tuple(step.recipe.inputs[i].shape), operand_name(step, i, scene), _op(edge)
+    x, record = o.operands[i], scene.recorded.record
+    if isinstance(x, Numbers):
+        return x.shape, "", ""
+    producer = _producer(x, record)
+    row = "" if producer is None or producer.row in _SHOWING else producer.row
+    if producer is not None and o.row != "sub" and (row == "broadcast" or not row):
+        return _operand(producer, 0, scene)
+    return record.quantities[x].shape, scene.recorded.name(x, ""), row
 
 
-def operand_name(step: Step, i: int, scene: CallScene) -> str:
-    """Return the name of an operand of a step; "" where it has none."""
-    edge, x = step.edges[i], step.operands[i] if step.operands else None
-    if edge is None:
-        return scene.names.of(x)
-    quantity = None if scene.tape is None else scene.tape.of(edge)
-    known = "" if quantity is None else scene.recorded.names.get(quantity, "")
-    return known or (scene.names.of(edge[0].variable) if isinstance(edge[0], Leaf) else "")
-
-
-def _twice(step: Step, scene: CallScene) -> str | None:
+def _twice(o: Operation, scene: CallScene) -> str | None:
     """Return the sentence about an operation that the loss behind it does itself."""
-    for edge in step.edges:
-        if said := _TWICE.get((step.recipe.op, _op(edge))):
-            return f"the loss of {scene.code(step.line)} {said}"
+    for x in o.operands if o.row in _LOSSES else ():
+        producer = _producer(x, scene.recorded.record)
+        if producer is not None and (said := _TWICE.get((o.row, producer.row))):
+            return f"the loss of {scene.code(line_at(o.site))} {said}"
     return None
 
 
-def _stopped(steps: Sequence[Step], scene: CallScene) -> str | None:
-    """Return the sentence about a step whose gradients are all 0."""
+def _stopped(operations: Sequence[Operation], scene: CallScene) -> str | None:
+    """Return the sentence about an operation whose gradients are all 0."""
     dead = _dead(scene.recorded)
-    for step in reversed(steps):
-        grad_inputs, where = step.pull.grad_inputs, scene.where(step.line)
-        if grad_inputs and all(is_const(n, 0) for n in grad_inputs) and not step.recipe.gradient_of:
-            op = step.recipe.op
-            through = f"; `x + (x.{op}() - x).detach()` has the same values and the derivative 1" * (op in _ROUNDING)
-            return f"{op} ({where}) has the derivative 0 everywhere{through}"
-        if scene.tape is not None and scene.tape.operations.get(step) in dead:
+    for o in reversed(operations):
+        where = scene.where(line_at(o.site))
+        if _is_flat(o, scene.recorded):
+            through = f"; `x + (x.{o.row}() - x).detach()` has the same values and the derivative 1"
+            return f"{o.row} ({where}) has the derivative 0 everywhere{through * (o.row in _ROUNDING)}"
+        if o.id in dead:
             return f"relu ({where}) has the derivative 0 at all of its inputs: none of them is above 0"
     return None
+
+
+def _is_flat(o: Operation, recorded: Recorded) -> bool:
+    """Return whether the derivative of an operation is 0 everywhere; not of one that is a derivative itself."""
+    quantities, (definition, *_) = recorded.record.quantities, o.definitions
+    reached = [str(i) for i, x in enumerate(o.operands) if isinstance(x, int) and quantities[x].requires]
+    if not reached or o.results[0] not in recorded.copies or o.row.endswith("_backward"):
+        return False
+    *nodes, result = recorded.copies[o.results[0]]
+    graph = Graph.of({str(i): n for i, n in enumerate(nodes[: definition.operands])}, {"y": result})
+    return all(is_const(g, 0) for g in sweep(graph, reached).gradients.values())
 
 
 def _dead(recorded: Recorded) -> set[int]:

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from gradcli.pytorch.backward import Call
-from gradcli.script.pages.gradients import SHOWN, array_words
+from gradcli.record.numbers import Numbers
+from gradcli.script.pages.effects import SHOWN, numbers_words
 from gradcli.script.scene import CallScene, Site
 from gradcli.text.wrapping import in_words
 
@@ -59,7 +60,7 @@ class Sums:
         each = " over the updates: call `optimizer.zero_grad()` once per step" if site in self.moved else ""
         if len(result) == 1:
             name, value = result[0]
-            total = array_words(value)
+            total = numbers_words(Numbers.of(value[..., 0]))
             to = f" to {total}" if len(total) <= _LONG and value.size <= SHOWN else ""
             return f"{name}.grad accumulates{to}{each}"
         names = [f"{name}.grad" for name, _ in result]

@@ -93,7 +93,7 @@ class PyTorchExplainer:
 
         (backward,) = record.backwards
         if self.style == "json":
-            return json.dumps(row_of(record))
+            return json.dumps(row_of(record, self.script))
         page = page_of(record, self.steps, self.only, self.script, self.unroll)
         if not recorded:
             line = backward.site.line

@@ -6,32 +6,26 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
-
 from gradcli.errors import InputError
 from gradcli.notation.numbers import array_text
-from gradcli.pages.sections import Grad, Grid, Math, Page, Partial, Section, Text, Typed, sentence
+from gradcli.pages.sections import Grid, Math, Page, Section, Text
 from gradcli.pytorch.session import Script
 from gradcli.record.numbers import Numbers
 from gradcli.record.record import Backward, Operation, Record
-from gradcli.report.data.json import plain
 from gradcli.script.naming import Names
-from gradcli.script.pages.flow import MANY, as_data, flow, flow_section
-from gradcli.script.pages.page import explained_page
-from gradcli.script.pages.quantities import constants
+from gradcli.script.pages.flow import MANY, flow
+from gradcli.script.pages.long import folded_by_line, norm_text
+from gradcli.script.pages.page import page
+from gradcli.script.pages.rows import row
 from gradcli.script.recorded import recorded
-from gradcli.script.scene import CallScene
+from gradcli.script.scene import CallScene, line_at
+from gradcli.script.system import Recorded
 from gradcli.script.under_pytorch.verify import completed, verified, verify
-from gradcli.script.written import decimal
 from gradcli.text.wrapping import in_words
 
 _MOST = 150  # operations whose formulas are shown
-_LISTED = 16  # leaves whose `.grad` is listed one by one
 _ROWS = 24  # operations, or lines of the program, that are listed
-_NAMED = 3  # names of operations in a row
-_CODE = 28  # characters of a line
 _LEAVES = 24  # leaves whose gradients have formulas: of more, the flow says what there is to say
-_SHOWN = 36  # elements of an array that is written out
 _FEW = 12  # elements of a value in the table of operations
 _NO_SCRIPT = Script("", "", None)
 
@@ -47,35 +41,29 @@ def page_of(
 
     Loops are recurrences, unless `unroll` is wanted.
     """
+    scene = _scene(record, script, steps, unroll)
     (backward,) = record.backwards
-    notes: list[str] = []
-    sections: list[Section] = []
-    explained = Page(())
+    above: list[str] = []
     rows = flow(record, backward)
-    unknown = [*_without_formula(record)]
+    below = [*_without_formula(record)]
     if len(record.operations) <= _MOST and len(rows) <= _LEAVES and _is_real(record):
         record, wrong = verified(completed(record), backward)
-        notes += [_disagreement(record, backward, o) for o in wrong]
-        scene = CallScene(script, backward.site.line, Names(), steps=steps, unroll=unroll)
+        above += [_disagreement(record, backward, o) for o in wrong]
         try:
             scene.recorded = recorded(record, backward, {script.name: script.source})
-            if scene.recorded.wrt:
-                explained = explained_page(scene)
-                notes += [*constants(scene), *scene.notes.lines]
         except InputError as error:
-            notes.append(f"not explained: {error.message}")
-    shows_gradients = any(s.name == "grad" for s in explained.sections)
-    sections += explained.sections or (_operations(record, backward),)
-    if len(rows) > MANY or "flow" in only:
-        sections.append(flow_section(record, backward))
-    elif reasons := [f"{row.name}.grad: {row.why}" for row in rows if row.why and row.grad_norm]:
-        notes += [f"warning: {reason}" for reason in reasons[:1]]
-    notes += unknown
-    if notes:
-        sections.append(Section("notes", tuple(Text((n,)) for n in notes)))
-    lines = _done(record, backward, shows_gradients, len(rows) > MANY)
-    sections.append(Section("script", tuple(Text(tuple(line)) for line in lines)))
-    return replace(explained, sections=tuple(sections)).only(only)
+            scene.trouble = error.message
+    if len(rows) <= MANY and (reasons := [f"{row.name}.grad: {row.why}" for row in rows if row.why and row.grad_norm]):
+        above.append(f"warning: {reasons[0]}")
+    folded = folded_by_line(scene) if len(record.operations) > _ROWS else _operations(record, backward)
+    return page(scene, only=only, above=above, below=below, unexplained=[folded])
+
+
+def _scene(record: Record, script: Script, steps: bool = False, unroll: bool = False) -> CallScene:
+    (backward,) = record.backwards
+    scene = CallScene(script, line_at(backward.site), Names(), steps=steps, unroll=unroll)
+    scene.recorded = Recorded(record, backward)
+    return scene
 
 
 def _is_real(record: Record) -> bool:
@@ -112,49 +100,16 @@ def _without_formula(record: Record) -> Iterator[str]:
 
 
 def _operations(record: Record, backward: Backward) -> Section:
-    """Return the operations as a table, many of them folded by the line of the program that runs them."""
-    if len(record.operations) > _ROWS:
-        return _folded(record, backward)
+    """Return the operations as a table."""
     rows: list[tuple[Math, ...]] = []
     for o in record.operations:
         for k, q in enumerate(o.results):
             quantity, g = record.quantities[q], backward.received.get((o.id, k))
-            value = _first(quantity.numbers)
-            rows.append((str(o.site.line or ""), o.row, quantity.name, _shape(quantity.shape), value, _size(g)))
+            value, norm = _first(quantity.numbers), "" if g is None else norm_text(g)
+            rows.append((str(o.site.line or ""), o.row, quantity.name, _shape(quantity.shape), value, norm))
     said = f"{len(record.operations):,} operations; |adjoint| is the norm of ∂L/∂(its result)"
     return Section(
         "system", (Text((said,)), Grid(("line", "operation", "name", "shape", "value", "|adjoint|"), tuple(rows)))
-    )
-
-
-def _folded(record: Record, backward: Backward) -> Section:
-    """Return a row for each line: how often it ran, its operations, and the adjoint of its result, first and last."""
-    runs: dict[tuple[str, int], list[list[Operation]]] = {}
-    before: Operation | None = None
-    for o in record.operations:
-        line = runs.setdefault((o.site.file, o.site.line), [])
-        is_next = before is not None and (before.site.file, before.site.line, before.site.frame) == (
-            o.site.file, o.site.line, o.site.frame,
-        )  # fmt: skip
-        if not line or not is_next:
-            line.append([])
-        line[-1].append(o)
-        before = o
-    rows: list[tuple[Math, ...]] = []
-    for (_, number), several in runs.items():
-        names = [*dict.fromkeys(o.row for run in several for o in run)]
-        shown = ", ".join(names[:_NAMED]) + ", …" * (len(names) > _NAMED)
-        sizes = [_size(backward.received.get((run[-1].id, 0))) for run in (several[0], several[-1])]
-        count = sum(map(len, several))
-        code = several[0][0].site.code
-        code = code if len(code) <= _CODE else f"{code[: _CODE - 1]}…"
-        adjoints = " … ".join(dict.fromkeys(filter(None, sizes)))
-        rows.append((str(number or ""), code, f"{len(several):,}", f"{count:,}: {shown}", adjoints))
-    cut = rows if len(rows) <= _ROWS else [*rows[: _ROWS - 4], ("…", "", "", "", ""), *rows[-3:]]
-    said = f"{len(record.operations):,} operations, folded by the line that runs them; "
-    meaning = "|adjoint| is the norm of ∂L/∂(the line's result), in its first and its last run"
-    return Section(
-        "system", (Text((said + meaning,)), Grid(("line", "code", "runs", "operations", "|adjoint|"), tuple(cut)))
     )
 
 
@@ -172,87 +127,7 @@ def _first(numbers: Numbers) -> str:
     return f"{', '.join(f'{v:.4g}' for v in flat.tolist())}, …" if flat.size else "empty"
 
 
-def _size(g: Numbers | None) -> str:
-    a = None if g is None else g.whole
-    return "" if a is None else f"{np.linalg.norm(a.astype(complex if a.dtype.kind == 'c' else float)):.3g}"
-
-
-def words_of(numbers: Numbers) -> str:
-    """Return numbers as words: all of few, or how many they are."""
-    a = numbers.whole if numbers.whole is None or numbers.whole.dtype.kind == "c" else decimal(numbers.whole)
-    if a is None or a.size > _SHOWN:
-        return f"{_shape(numbers.shape)} numbers"
-    return array_text(a, lambda v: f"{v:.6g}" if isinstance(v, float | complex) else str(v))
-
-
-def _done(record: Record, backward: Backward, explained: bool, flows: bool) -> Iterator[Sequence[Math]]:
-    """Yield what the call did to each `.grad`, and whether the graph is freed."""
-    added = []
-    leaves = backward.leaves
-    none_before = bool(leaves) and all(c.before is None and c.after is not None for c in leaves)
-    if explained and none_before and not backward.hooks and len(leaves) > 2:
-        yield "Each ", Typed(".grad"), " was None before, and now holds the values above."
-    elif len(leaves) > _LISTED or flows:
-        before = len([c for c in leaves if c.before is not None])
-        if before:
-            yield f"{before:,} of {len(leaves):,} gradients were added to a ", Typed(".grad"), " that was there."
-    else:
-        for c in leaves:
-            name = record.quantities[c.quantity].name or "x"
-            if c.after is not None:
-                held = "None" if c.before is None else f"{words_of(c.before)} + {words_of(c.added)}"
-                if c.before is not None and c.before.whole is not None and c.before.whole.any():
-                    added.append(name)
-                yield Grad(name), f": {held} → {words_of(c.after)}"
-            elif not explained:
-                yield Partial("", name), f": {words_of(c.added)}"
-    if added:
-        yield (f"To start afresh, write `{added[0]}.grad = None` (or `optimizer.zero_grad()`) before the call.",)
-    for c in backward.retained:
-        if c.after is not None and backward.function != "grad":
-            name = record.quantities[c.quantity].name or "h"
-            yield (
-                Grad(name),
-                f": {'None' if c.before is None else words_of(c.before)} → {words_of(c.after)}, kept by ",
-                Typed(f"{name}.retain_grad()"),
-            )
-    if backward.function == "grad" and leaves:
-        yield f"grad returns {'this' if len(leaves) == 1 else 'these'}; no ", Typed(".grad"), " changes."
-    if backward.freed:
-        another = "call" if backward.function == "grad" else "backward"
-        said = f"The graph is freed now; {{}} would keep it for another {another}."
-        yield sentence(said, Typed("retain_graph=True"))
-
-
-def row_of(record: Record) -> dict[str, Any]:
+def row_of(record: Record, script: Script = _NO_SCRIPT) -> dict[str, Any]:
     """Return the backward of a record as a JSON object."""
-    (backward,) = record.backwards
-
-    def name(q: int, otherwise: str) -> str:
-        return record.quantities[q].name or otherwise
-
-    def number(n: Numbers | None) -> Any:
-        return None if n is None or n.whole is None else n.whole
-
-    roots = [name(q, "y") for q in backward.roots]
-    leaves: dict[str, Any] = {}
-    for c in backward.leaves:
-        row = {"before": number(c.before), "own": number(c.added), "after": number(c.after)}
-        leaves[name(c.quantity, f"x{len(leaves)}")] = row
-    outputs = zip(roots, backward.roots, strict=True)
-    result = {
-        "line": backward.site.line,
-        "code": backward.site.code,
-        "outputs": {n: number(record.quantities[q].numbers) for n, q in outputs},
-        "v": {n: number(v) for n, v in zip(roots, backward.v, strict=True)},
-        "leaves": leaves,
-        "retained": {name(c.quantity, "h"): number(c.after) for c in backward.retained},
-        "freed": backward.freed,
-    }
-    rows = flow(record, backward)
-    more: dict[str, Any] = {}
-    if opaque := [*dict.fromkeys(o.row for o in record.operations if o.is_opaque)]:
-        more["opaque"] = opaque
-    if len(rows) > MANY:
-        more["flow"] = as_data(rows)
-    return plain(result | more)  # type: ignore[no-any-return]
+    opaque = [*dict.fromkeys(o.row for o in record.operations if o.is_opaque)]
+    return row(_scene(record, script)) | ({"opaque": opaque} if opaque else {})
