@@ -30,7 +30,7 @@ _SMALLEST = (40, 12)  # columns and rows of a terminal in which anything can be 
 _LEFT = (20, 30)  # columns of the fields, at least and at most
 _PLAIN_KEYS = {"↑↓": "Up Down", "←→": "Left Right"}
 _KEYS = (
-    ("↑↓", "field"), ("←→", "change"), ("Enter", "type"), ("u", "undo"), ("r", "reset"), ("s", "steps"),
+    ("↑↓", "field"), ("←→", "change"), ("Enter", "type"), ("u", "undo"), ("r", "reset"), ("s", "steps"), ("g", "graph"),
     ("n p", "step"), ("c", "call"), ("z", "zero"), ("d", "descend"), ("/", "guide"),
 )  # fmt: skip
 
@@ -111,6 +111,7 @@ class ExplorerApp(App[None]):
         Binding("u", "undo"),
         Binding("r", "reset"),
         Binding("s", "steps"),
+        Binding("g", "graph"),
         Binding("n", "pass(1)"),
         Binding("p", "pass(-1)"),
         Binding("c", "call"),
@@ -130,8 +131,10 @@ class ExplorerApp(App[None]):
         self.explorer = explorer
         self.setting = setting
         self.keys = (*_KEYS, ("q", setting.leave))
+        self.more = ""  # how much of the page is below the screen
         self.interrupted = False
         self.steps = setting.steps
+        self.graph = False  # whether the picture is shown even where it needs scrolling
         self.at = 0  # the field in focus
         self.pass_ = 0  # the step that the page goes to, from 1; 0 where it is complete
         self.page = Shown("", range(0), 0, ())
@@ -197,7 +200,8 @@ class ExplorerApp(App[None]):
 
     def _page_settings(self) -> PageSettings:
         left = self._left()
-        return PageSettings(self.steps, self.pass_, max(20, self.size.width - left - 4), self.setting.unicode)
+        width, rows = max(20, self.size.width - left - 4), self.size.height - self._below()
+        return PageSettings(self.steps, self.pass_, width, self.setting.unicode, rows, self.graph)
 
     def _left(self) -> int:
         """Return the columns of the fields."""
@@ -245,8 +249,13 @@ class ExplorerApp(App[None]):
         for note in page.notes:
             lines += [Text(""), Text(self._plainly(note), "italic")]
         self.query_one("#sections", Static).update(Text("\n").join(lines))
-        if page.marked:
-            view = self.query_one("#page", VerticalScroll)
+        hidden = len(lines) + self._below() - self.size.height
+        self.more = f"{hidden} more lines" if hidden > 0 else ""
+        self.query_one("#keys", Static).update(Text("\n").join(self._key_lines()))
+        view = self.query_one("#page", VerticalScroll)
+        if self.graph:
+            self.call_after_refresh(view.scroll_end, animate=False)
+        elif page.marked:
             view.scroll_to(y=max(0, page.marked.start - view.size.height // 2), animate=False)
 
     def _show_fields(self) -> None:
@@ -257,8 +266,12 @@ class ExplorerApp(App[None]):
         self.call_after_refresh(self._show_plot, width, room - len(rows) - 3)  # numbers first
         at = next(k for k, (field, _) in enumerate(rows) if field == self.at)
         start = max(0, min(at - room // 2, len(rows) - room)) if len(rows) > room else 0
-        self.first_row, self.rows = start, [field for field, _ in rows[start : start + room]]
-        self.query_one("#fields", Static).update(Text("\n").join(text for _, text in rows[start : start + room]))
+        some = rows[start : start + room]
+        for k, hidden in ((0, start), (-1, len(rows) - start - room)):
+            if hidden > 0:
+                some[k] = -1, Text(self._plainly(f"  {'↑' if k == 0 else '↓'} {hidden + 1} more"), "dim")
+        self.rows = [field for field, _ in some]
+        self.query_one("#fields", Static).update(Text("\n").join(text for _, text in some))
 
     def _show_plot(self, width: int, height: int) -> None:
         complete = self.pass_ in (0, self.page.steps)  # the curve tells the output and its slope
@@ -274,7 +287,7 @@ class ExplorerApp(App[None]):
     def _key_lines(self) -> list[Text]:
         """Return the help of the keys, in lines."""
         result = [Text(no_wrap=True)]
-        for key, what in self.keys:
+        for key, what in (*self.keys[:-1], *[("PgDn", self.more)] * bool(self.more), self.keys[-1]):
             entry = Text.assemble(
                 (_PLAIN_KEYS.get(key, key) if not self.setting.unicode else key, "bold"), f" {what}  "
             )
@@ -351,6 +364,12 @@ class ExplorerApp(App[None]):
     def action_steps(self) -> None:
         """Show the tables of steps, or hide them."""
         self.steps = not self.steps
+        self.pass_ = 0
+        self._do(lambda: None)
+
+    def action_graph(self) -> None:
+        """Show the picture below the page, and go there; or show it where there is room alone."""
+        self.graph = not self.graph
         self.pass_ = 0
         self._do(lambda: None)
 

@@ -67,12 +67,13 @@ def _bounds(curve: Array) -> tuple[float, float]:
 def drawn(plot: Plot, width: int, height: int, braille: bool) -> list[list[tuple[str, str]]]:
     """Return rows of characters, each with what it is part of: the curve, its tangent, or the point on both.
 
-    >>> line = Plot(np.arange(4.0), np.arange(4.0), np.full(4, 1.5), 0.0, 3.0, 0.0)
-    >>> for row in drawn(line, 4, 4, False):
+    >>> line = Plot(np.arange(5.0), np.arange(5.0), np.full(5, 2.0), 0.0, 4.0, 0.0)
+    >>> for row in drawn(line, 5, 5, False):
     ...     print("".join(letter for letter, _ in row).rstrip())
+        *
        *
-      *
-    .*..
+    ..o..
+     *
     *
     """
     down, across = (4, 2) if braille else (1, 1)
@@ -85,12 +86,18 @@ def drawn(plot: Plot, width: int, height: int, braille: bool) -> list[list[tuple
             cell = (y // down, x // across)
             kinds[cell] = kind
             dots[cell] = dots.get(cell, 0) | _DOTS[y % down][x % across] if braille else 0
+    middle = len(plot.xs) // 2  # the tangent touches the curve at the current point, in the middle
+    here = float(plot.tangent[middle - 1 : middle + 1].mean() if len(plot.xs) % 2 == 0 else plot.tangent[middle])
+    if plot.low <= here <= plot.high:
+        kinds[round((plot.high - here) * (height - 1) / (plot.high - plot.low)), width // 2] = POINT
     return [[_letter(kinds.get((r, c), ""), dots.get((r, c), 0), braille) for c in range(width)] for r in range(height)]
 
 
 def _letter(kind: str, dots: int, braille: bool) -> tuple[str, str]:
     if not kind:
         return " ", ""
+    if kind == POINT:
+        return "●" if braille else "o", kind
     return (chr(0x2800 + dots) if braille else "*" if kind == CURVE else "."), kind
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import zip_longest
 from typing import NamedTuple
 
 from click import unstyle
@@ -12,13 +13,21 @@ from gradcli.errors import InputError, Notes
 from gradcli.explore.state import Explorer, State
 from gradcli.pages.backward.page import backward_pages
 from gradcli.pages.backward.question import Gradients
+from gradcli.pages.picture.boxes import Picture, View
+from gradcli.pages.picture.picture import least_boxes, picture
 from gradcli.pages.results import Wanted
 from gradcli.pages.sections import Block, Equations, Grid, Line, Page, Section, Text, Value, Words
 from gradcli.report.documents.table import render
+from gradcli.report.pictures.render import Options, render_picture
 from gradcli.report.render import DIGITS
 from gradcli.text.plain import spelled
+from gradcli.text.wrapping import cells
 
 _NARROWEST = 20  # columns
+_BOXES = 40  # of a picture beside a page
+_LEAST = 40  # columns of one
+_LONGER = 12  # columns that the bars of a row take in plain characters
+_GAP = "   "
 MARK = "▶ "
 UNKNOWN = "…"
 _LATER = "The gradients are shown with the last step."
@@ -27,13 +36,16 @@ _LATER = "The gradients are shown with the last step."
 class PageSettings(NamedTuple):
     """The settings of a page: whether it has the tables of steps, the step that it goes to (from 1; 0: all), its width.
 
-    Without `unicode`, in plain characters, of which some take more room.
+    Without `unicode`, in plain characters, of which some take more room.  The picture of the system is shown where
+    there is room for it, in so many rows; with `graph` in any case, below the page.
     """
 
     steps: bool
     step: int
     width: int
     unicode: bool = True
+    rows: int = 0
+    graph: bool = False
 
 
 class Shown(NamedTuple):
@@ -60,7 +72,31 @@ def shown(explorer: Explorer, state: State, settings: PageSettings, formulas: bo
         settings = settings._replace(width=max(_NARROWEST, settings.width - excess))
         text = _rendered(page, settings)
     lines = _marked_lines(page, settings, text) if 0 < settings.step <= count else range(0)
+    if settings.step in (0, count):
+        text = _with_picture(text, explorer, state, settings)
     return Shown(text if settings.unicode else plainly(text), lines, count, tuple(notes.lines))
+
+
+def _with_picture(text: str, explorer: Explorer, state: State, settings: PageSettings) -> str:
+    """Return a page with the picture of its system beside it, or below it, where there is room for all of it."""
+    if least_boxes(explorer.graph) > _BOXES:
+        return text
+    drawing = picture(explorer.graph, View(explorer.wrt, state.at, state.calls[-1]))
+    lines = text.rstrip("\n").split("\n")
+    widest = max(cells(unstyle(line)) for line in lines)
+    room = settings.width - widest - len(_GAP)
+    if room >= _LEAST and settings.unicode and not settings.graph:
+        beside = _drawn(drawing, room)
+        if max(cells(unstyle(line)) for line in beside) <= room and max(len(beside), len(lines)) <= settings.rows:
+            rows = zip_longest(lines, beside, fillvalue="")
+            return "\n".join(f"{a}{' ' * (widest - cells(unstyle(a)))}{_GAP}{b}".rstrip() for a, b in rows)
+    below = _drawn(drawing, settings.width - (0 if settings.unicode else _LONGER))
+    fits = len(lines) + 1 + len(below) <= settings.rows
+    return "\n".join([*lines, "", *below]) if fits or settings.graph else text
+
+
+def _drawn(drawing: Picture, width: int) -> list[str]:
+    return render_picture(drawing, "text", DIGITS, Options(styled=True, width=width)).rstrip("\n").split("\n")
 
 
 def _up_to(page: Page, step: int) -> Page:

@@ -6,7 +6,7 @@ import math
 
 from rich.text import Text
 
-from gradcli.explore.curve import CURVE, TANGENT, drawn, plot
+from gradcli.explore.curve import CURVE, POINT, TANGENT, drawn, plot
 from gradcli.explore.fields import COTANGENT, INPUT, RATE, Field, unit_of
 from gradcli.explore.state import Explorer
 from gradcli.notation.numbers import number_text
@@ -14,7 +14,8 @@ from gradcli.text.wrapping import cells
 
 _PLOT = (5, 12)  # rows of a plot, at least and at most
 _HEADINGS = {INPUT: "inputs", COTANGENT: "cotangent v", RATE: "gradient descent"}
-_STYLES = {CURVE: "bold cyan", TANGENT: "yellow"}
+_STYLES = {CURVE: "", TANGENT: "red", POINT: "bold red"}  # the slope is a gradient
+_LABEL = 8  # columns of the numbers of an axis, at most
 
 
 def rounded(value: float, digits: int = 6) -> str:
@@ -64,8 +65,15 @@ def plot_rows(explorer: Explorer, field: Field, width: int, height: int, unicode
     title = f"{explorer.loss} against {field.label}"
     tangent = f", slope {rounded(result.slope, 4)}" if math.isfinite(result.slope) else ""
     rows = [Text(title + tangent if len(title + tangent) <= width else title[:width], "bold")]
-    for row in drawn(result, width, min(height, most), unicode):
-        rows.append(Text.assemble(*((letter, _STYLES.get(kind, "")) for letter, kind in row), no_wrap=True))
+    corner, line, bottom = ("└", "│", "─") if unicode else ("+", "|", "-")
+    ends = [rounded(end, 3)[:_LABEL] for end in (result.high, result.low)]
+    margin = max(map(len, ends))
+    curve = drawn(result, width - margin - 1, min(height - 1, most), unicode)
+    labels = [ends[0], *[""] * (len(curve) - 2), ends[1]]
+    for label, row in zip(labels, curve, strict=True):
+        letters = ((letter, _STYLES.get(kind, "")) for letter, kind in row)
+        rows.append(Text.assemble((f"{label:>{margin}}{line}", "dim"), *letters, no_wrap=True))
     low, high = rounded(float(result.xs[0]), 4), rounded(float(result.xs[-1]), 4)
-    rows.append(Text(low + " " * max(1, width - len(low) - len(high)) + high, "dim"))
+    rows.append(Text(" " * margin + corner + bottom * (width - margin - 1), "dim"))
+    rows.append(Text(" " * margin + low + " " * max(1, width - margin - len(low) - len(high)) + high, "dim"))
     return rows

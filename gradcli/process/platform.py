@@ -206,6 +206,11 @@ def is_terminal(stream: Any) -> bool:
         return False
 
 
+def has_styles(stream: Any) -> bool:
+    """Return whether a stream is a terminal that shows bold text and colours, and the user wants them."""
+    return not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb" and is_terminal(stream)
+
+
 def is_closed_pipe(error: OSError) -> bool:
     """Return whether an error in writing says that nobody reads any more: Windows has no name of its own for it."""
     return isinstance(error, BrokenPipeError) or (WINDOWS and error.errno == errno.EINVAL)

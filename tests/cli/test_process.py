@@ -11,7 +11,7 @@ import subprocess
 import sys
 
 import pytest
-from conftest import GRADCLI, HANG, environment, interruptible, long, new_terminal, start
+from conftest import GRADCLI, HANG, each, environment, interruptible, long, new_terminal, start
 
 
 @pytest.mark.parametrize(
@@ -186,8 +186,36 @@ def test_a_terminal_gets_the_same_text_and_a_pipe_no_colour(cli, terminal, monke
     monkeypatch.setenv("FORCE_COLOR", "1")
     assert "\x1b" not in piped + cli(*arguments).out
     shown = terminal(*arguments)
-    assert set(STYLE.findall(shown)) == {"\x1b[0m", "\x1b[1m", "\x1b[4m"}  # nothing is dim: on black it is unreadable
+    assert "\x1b[2m" not in shown  # nothing is dim: on black it is unreadable
     assert [line.rstrip() for line in STYLE.sub("", shown).splitlines()] == piped.splitlines()
+
+
+RED, ORANGE, GREEN, WRONG, BOLD = "\x1b[31m", "\x1b[38;5;166m", "\x1b[32m", "\x1b[1;37;41m", "\x1b[1m"
+
+
+@each(
+    ("arguments", "coloured"),
+    [
+        (("backward", "y=x**2; z=2*x", "--at", "x=3", "--v", "1,10"),
+         [(RED, "x.grad"), (RED, "vᵀJ"), (ORANGE, "v"), (ORANGE, "10")]),
+        (("check", "f=x**2*y", "df/dx=2*x*y", "df/dy=x"), [(GREEN, "right"), (WRONG, "wrong")]),
+        (("backward", "y=sqrt(x)*x", "--at", "x=0"), [(BOLD, "nan"), (BOLD, " !")]),
+        (("graph", "y=x**2+x", "--at", "x=3"), [(RED, "x̄"), (RED, "t̄1")]),
+        (("backward", "y=x***"), [(WRONG, "error")]),
+    ],
+)  # fmt: skip
+def test_a_colour_has_one_meaning(terminal, arguments, coloured):
+    shown = terminal(*arguments)
+    for colour, word in coloured:
+        assert f"{colour}{word}\x1b[0m" in shown
+
+
+def test_a_v_of_the_users_is_no_cotangent(terminal):
+    assert ORANGE not in terminal("backward", "y=v**2", "--at", "v=3", "--only", "system,grad")
+
+
+def test_no_color_is_honoured(terminal):
+    assert "\x1b[" not in terminal("backward", "y=x***", NO_COLOR="1")
 
 
 @pytest.mark.parametrize("setting", [{"NO_COLOR": "1"}, {"TERM": "dumb"}], ids=str)

@@ -7,11 +7,12 @@ import re
 import shlex
 
 import pytest
-from conftest import long
+from click import unstyle
+from conftest import each, long
 
 pytest.importorskip("textual", reason="needs textual")
 
-from screens import AT, EXAMPLE, GUIDE, PICTURES, V, drive, explorer, letters, on_screen, picture, press, settled
+from screens import AT, EXAMPLE, GUIDE, PICTURES, V, drive, explorer, letters, on_screen, picture, press, settled, still
 
 from gradcli.explore.app import ExplorerApp, Guide, Setting
 from gradcli.explore.command import command_words
@@ -109,7 +110,7 @@ def test_steps_are_shown_and_marked_one_after_the_other():
         seen = []
         for _ in range(17):
             await press(pilot, app, "n")
-            lines = app.page.text.split("\n")
+            lines = unstyle(app.page.text).split("\n")
             seen.append(" ".join(" ".join(lines[k].split()) for k in app.page.marked))
         assert seen[0].startswith("x0 = 1")
         assert seen[7] == "y1 = t2 + t4 = 17"
@@ -242,6 +243,44 @@ def test_everything_is_usable_at_this_size(size):
     drive(app_of(), driver, size)
 
 
+@each("size", [(120, 40), (200, 60), (80, 24)])
+def test_the_picture_is_shown_where_there_is_room_and_with_g(size):
+    async def driver(pilot, app):
+        legend = "○ leaf"
+        assert (legend in on_screen(app)) is (size != (80, 24))
+        await press(pilot, app, "n")
+        assert legend not in on_screen(app)  # it has the numbers that are hidden
+        await press(pilot, app, "g")
+        await still(pilot, app)
+        assert legend in on_screen(app)
+        assert "x̄0 = ∂L/∂x0" in on_screen(app)
+
+    drive(app_of(), driver, size)
+
+
+def test_what_does_not_fit_says_so():
+    async def driver(pilot, app):
+        await press(pilot, app, "s")
+        assert re.search(r"PgDn \d+ more lines", on_screen(app))
+        assert re.search(r"↓ \d+ more", on_screen(app))
+        await press(pilot, app, *["down"] * 40)
+        assert re.search(r"↑ \d+ more", on_screen(app))
+
+    drive(app_of("y=sum(x**2)", at={"x": list(range(60))}), driver)
+
+
+def test_the_plot_has_axes_and_a_dot_at_the_current_point():
+    async def driver(pilot, app):
+        rows = on_screen(app).splitlines()
+        (dot,) = [row for row in rows if "●" in row[:28]]
+        top, bottom = [k for k, row in enumerate(rows) if re.match(r" *-?[\d.]+│", row)]
+        assert top < rows.index(dot) < bottom
+        assert rows[bottom + 1].lstrip().startswith("└──")
+        assert rows[bottom + 2][:28].split() == ["1", "5"]
+
+    drive(app_of("y=x**2", at={"x": 3}), driver, (80, 30))
+
+
 def test_a_resize_lays_everything_out_anew_and_a_tiny_terminal_says_so():
     async def driver(pilot, app):
         await pilot.resize_terminal(30, 8)
@@ -297,7 +336,7 @@ def test_random_edits_agree_with_backward(cli):
             shown = cli.json(*arguments)
             assert shown["grad"] == {n: float(g) for n, g in app.explorer.gradient().items()}
             for name, number in shown["grad"].items():
-                rows = [line for line in app.page.text.split("\n") if f"{name}.grad =" in line]
+                rows = [line for line in unstyle(app.page.text).split("\n") if f"{name}.grad =" in line]
                 assert rows
                 assert f"= {float(f'{number:.6g}'):g}" in rows[0] or f"{number:.6g}" in app.page.text
 

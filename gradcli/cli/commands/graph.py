@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
+import sys
 from typing import TYPE_CHECKING
 
 import click
@@ -186,7 +187,7 @@ def _drawn(
 ) -> str:
     """Return the picture of a system as text: drawn, or in the language of a program that draws."""
     from gradcli.pages.picture.picture import picture
-    from gradcli.report.documents.table import has_styles
+    from gradcli.process.platform import has_styles
     from gradcli.report.pictures.render import Options, drawn_as, render_picture
 
     result = picture(situation.graph, view)
@@ -201,7 +202,7 @@ def _drawn(
         )
     if style != "text" or to_file:
         print_utf8()
-    drawing = Options(layout == "horizontal", styled=not to_file and has_styles())
+    drawing = Options(layout == "horizontal", styled=not to_file and has_styles(sys.stdout))
     return render_picture(result, drawn_as(style), digits, drawing)
 
 

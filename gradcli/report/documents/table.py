@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
@@ -23,10 +22,11 @@ from gradcli.pages.sections import (
     Text,
     Typed,
 )
-from gradcli.process.platform import is_terminal
+from gradcli.process.platform import has_styles
 from gradcli.report.image_text import image_lines
 from gradcli.report.layout import blocks, equations, table
 from gradcli.report.text_math import TextWriter
+from gradcli.text.painted import is_not_finite, of_cotangent, painted
 from gradcli.text.wrapping import TIED, cells, page_width, program_line, visible, wrapped
 
 PRINTED = True
@@ -58,8 +58,9 @@ class _Terminal:
         self.sections = page.sections
         self.writer = TextWriter(page.style, digits)
         self.width = page_width() if width is None else width
-        self.styled = has_styles() if styled is None else styled
+        self.styled = has_styles(sys.stdout) if styled is None else styled
         self.half_blocks = half_blocks
+        self.weighs = "v" not in page.style.taken  # whether v is the cotangent
 
     def page(self) -> str:
         return "\n\n".join("\n".join(self.section(section)) for section in self.sections) + "\n"
@@ -76,7 +77,8 @@ class _Terminal:
     def block(self, block: Block, indent: str) -> Iterator[str]:
         indent = indent or _INDENT * isinstance(block, Matrix | Grid)
         room = self.width - len(indent)
-        yield from (f"{indent}{line}".rstrip() for line in _in_room(room, partial(self.lines, block)))
+        for line in _in_room(room, partial(self.lines, block)):
+            yield self.painted(f"{indent}{line}".rstrip(), not isinstance(block, Text | Code))
 
     def lines(self, block: Block, room: int) -> Sequence[str]:
         match block:
@@ -131,7 +133,9 @@ class _Terminal:
         cells = {key: self.writer.write(cell) for key, cell in matrix.cells.items()}
         lines: list[str] = []
         for head, *body in blocks(*self.writer.columns(matrix, cells), room):
-            lines += [""] * bool(lines) + self.ruled(head) + [line for row in body for line in row]
+            rows = [line for row in body for line in row]
+            weighted = self.styled and head[-1].startswith("v ")
+            lines += [""] * bool(lines) + self.ruled(head) + ([*map(of_cotangent, rows)] if weighted else rows)
         return lines
 
     def entries(self, matrix: Matrix, room: int) -> list[str]:
@@ -154,18 +158,20 @@ class _Terminal:
             return [f"{caption}: {lines[0]}"]
         return [f"{caption}:", *(_INDENT + part for line in lines for part in program_line(line, room - 2))]
 
+    def painted(self, line: str, computed: bool) -> str:
+        """Return a line with its colours; what is `computed` and not finite has a sign beside it, too."""
+        if not self.styled:
+            return line
+        plain = unstyle(line)
+        sign = " !" if computed and is_not_finite(plain) and cells(plain) + 2 <= self.width else ""
+        return painted(line, v=self.weighs) + style(sign, bold=True) * bool(sign)
+
     def strong(self, text: str, wanted: bool = True) -> str:
-        return style(text, bold=True) if self.styled and wanted else text
+        return painted(text, True, self.weighs) if self.styled and wanted else text
 
     def ruled(self, head: Sequence[str]) -> list[str]:
         """Return headings with a line below them; dim ones are hard to read on a dark background."""
         return [*head[:-1], style(head[-1], underline=True) if self.styled else head[-1]]
-
-
-def has_styles() -> bool:
-    """Return whether standard output is a terminal that shows bold text and colours."""
-    plain = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
-    return not plain and is_terminal(sys.stdout)
 
 
 def _in_room(room: int, lines: Callable[[int], Sequence[str]]) -> Sequence[str]:

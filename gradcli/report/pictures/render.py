@@ -27,10 +27,14 @@ _LOW = frozenset("acegmnopqrsuvwxyz")
 
 
 class Options(NamedTuple):
-    """The options of a picture: drawn from left to right if `horizontal`; as text, in colour if `styled`."""
+    """The options of a picture: drawn from left to right if `horizontal`; as text, in colour if `styled`.
+
+    A text has this `width`; 0 is that of the terminal.
+    """
 
     horizontal: bool = False
     styled: bool = False
+    width: int = 0
 
 
 PLAIN = Options()

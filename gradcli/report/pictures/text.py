@@ -16,6 +16,7 @@ from gradcli.report.layout import GAP, pad
 from gradcli.report.pictures.labels import INTERMEDIATE, LEAF, OUTPUT, Labels, legend
 from gradcli.report.pictures.render import PLAIN, Options
 from gradcli.report.text_math import TextWriter
+from gradcli.text.painted import painted
 from gradcli.text.wrapping import TIED, broken, cells, page_width, wrapped
 
 SIGNS = {LEAF: "○", INTERMEDIATE: "●", OUTPUT: "◆"}
@@ -101,7 +102,7 @@ class Lanes:
 
 def render(picture: Picture, digits: int | None, options: Options = PLAIN) -> str:
     """Return a picture as lines as wide as the page, each value before what uses it."""
-    width = page_width()
+    width = options.width or page_width()
     lanes = Lanes(max(3, (width - _ROOM) // 2))
     sources = [[a.source for a in box.arrows] for box in picture.boxes]
     rows = list(lanes.rows(sources, [SIGNS[box.kind] for box in picture.boxes]))
@@ -111,6 +112,8 @@ def render(picture: Picture, digits: int | None, options: Options = PLAIN) -> st
         margins = [row.first, *[row.after] * (len(texts) - 1)]
         lines += [f"{pad(margin, beside)}{text}".rstrip() for margin, text in zip(margins, texts, strict=True)]
     lines += ["", *_foot(picture, digits, lanes.lost, width)]
+    if options.styled:
+        lines = [*map(painted, lines)]
     writer = TextWriter(picture.style, digits)
     for panels in filter(None, (box.panels() for box in picture.boxes)):
         lines += ["", *image_lines(Images(tuple(panels)), writer, width, options.styled)]
