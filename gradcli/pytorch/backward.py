@@ -25,21 +25,9 @@ from gradcli.pytorch.functions import fact, root_name
 from gradcli.pytorch.messages import message, missing_if, raise_if, torch_error, warn
 from gradcli.pytorch.modes import Mode, _Switch
 from gradcli.pytorch.recipes import QUIET
-from gradcli.pytorch.record import (
-    Edge,
-    GradFn,
-    Leaf,
-    Line,
-    Make,
-    Recorder,
-    Step,
-    dependencies,
-    edge_of,
-    finite,
-    leading,
-    script_line,
-)
-from gradcli.pytorch.tensor import Array, Tensor
+from gradcli.pytorch.record import Edge, GradFn, Leaf, Line, Recorder, Step, dependencies, edge_of, finite, script_line
+from gradcli.pytorch.running import leading
+from gradcli.pytorch.tensor import Array, Tensor, new
 
 
 @dataclass(frozen=True)
@@ -98,8 +86,8 @@ def requested(request: Request) -> Iterator[Request]:
     outer = Mode.request
     with _Switch(request=outer or request):
         yield request
-    if outer is None and request.result and Recorder.answered is not None:
-        Recorder.answered(request)
+    if outer is None and request.result:
+        Recorder.listener.is_answered(request)
 
 
 @dataclass
@@ -127,10 +115,9 @@ class Call:
 
     def run(self) -> None:
         """Run the sweep from the roots."""
-        seeds = [(edge_of(y), v if self.create else Make.tensor(v._a)) for y, v in self.roots]
+        seeds = [(edge_of(y), v if self.create else new(v._a)) for y, v in self.roots]
         self.targets = {edge_of(x): None for x in self.inputs or ()}
-        if Recorder.before is not None:
-            Recorder.before(self)
+        Recorder.listener.begins(self)
         Recorder.swept = self.line = script_line()
         with np.errstate(all="ignore"), _Switch(grad=self.create, chosen=self.inputs is not None, depth=self.depth + 1):
             self.sweep(seeds)
@@ -167,7 +154,7 @@ class Call:
                 return
             grads = pending[fn] = [None] * fn.count
         if (before := grads[number]) is not None:
-            g = before + g if self.create else Make.tensor(before._a + g._a)
+            g = before + g if self.create else new(before._a + g._a)
         grads[number] = g
 
     def visited(self, fn: GradFn, grads: Sequence[Any], is_active: bool) -> Sequence[Any]:
@@ -208,14 +195,14 @@ class Call:
 
     def replace(self, fn: GradFn, grads: list[Any], hook: Any, call: Callable[[Any], Mapping[int, Any]]) -> None:
         """Replace gradients by those that `call` returns of a hook, by the number of the result; record the changes."""
-        before = [g if g is None or not Recorder.explains else Make.tensor(g._a.copy("K")) for g in grads]
+        before = [g if g is None or not Recorder.explains else new(g._a.copy("K")) for g in grads]
         versions = [g is not None and g._memory.version for g in grads]
         returned = call(hook)
         for i, g in enumerate(grads):
-            if (new := returned.get(i)) is not None:
-                _check_returned(hook, g, new)
-                self.changes.append(Change((fn, i), hook, g, new))
-                grads[i] = new if self.create else Make.tensor(new._a)
+            if (changed := returned.get(i)) is not None:
+                _check_returned(hook, g, changed)
+                self.changes.append(Change((fn, i), hook, g, changed))
+                grads[i] = changed if self.create else new(changed._a)
             elif g is not None and g._memory.version != versions[i]:
                 self.changes.append(Change((fn, i), hook, before[i], g))
 
@@ -259,13 +246,13 @@ class Call:
                 raise_if(not isinstance(result, tuple), "kind of a hook's values", type(result).__name__)
                 wrong = len(result) != len(passed)
                 raise_if(wrong, "count of a hook's values", hook.__name__, len(result), len(passed))
-                for (k, form), old, new in zip(forms, passed, result, strict=True):
-                    if new is not old:
-                        replaced = in_form(form, new, step.recipe.inputs[k].shape) if form else new
+                for (k, form), old, g in zip(forms, passed, result, strict=True):
+                    if g is not old:
+                        replaced = in_form(form, g, step.recipe.inputs[k].shape) if form else g
                         if (edge := step.edges[k]) is not None:
                             self.changes.append(Change(edge, hook, grads[k], replaced, step))
                         grads[k] = replaced
-        return [p if p is None or self.create else Make.tensor(p._a) for p in grads]
+        return [p if p is None or self.create else new(p._a) for p in grads]
 
     def accumulate(self, leaf: Leaf, g: Any) -> None:
         """Add a gradient to the `.grad` of a leaf; that of a view that was created under no_grad is dropped."""
@@ -278,7 +265,7 @@ class Call:
             x._grad = set_grad_fn_name(g.clone(), "torch::autograd::CopyBackwards")
             x._grad._memory.version = 1  # PyTorch sets the numbers of a new tensor
         elif before is None:
-            x._grad = Make.tensor(g._a.copy())  # other leaves may have the same array
+            x._grad = new(g._a.copy())  # other leaves may have the same array
         elif self.create:
             x._grad = before + g
         else:
@@ -345,12 +332,12 @@ def vjp(step: Step, grads: Sequence[Any], create: bool) -> Sequence[Any]:
                 missing_if(is_read and memory.version != version, what)
                 known[i] = leading(a, step.edges[i], is_leaf)
         arrays = _arrays(step, grads)
-        given = [Make.tensor(a) if g is None else g for g, a in zip(grads, arrays, strict=True)]
+        given = [new(a) if g is None else g for g, a in zip(grads, arrays, strict=True)]
         computed = step.pull.computed([*kept, *step.numbers, *residuals, *arrays], step.columns)
         grad_inputs: Any = recorded_vjp(step, [*known, *step.numbers, *given], computed)
     else:
         arrays = [*kept, *step.numbers, *residuals, *_arrays(step, grads)]
-        grad_inputs = map(Make.tensor, step.pull.computed(arrays, step.columns))
+        grad_inputs = map(new, step.pull.computed(arrays, step.columns))
     for i, p in zip(step.pull.active, grad_inputs, strict=True):
         result[i] = p
     return result
@@ -384,7 +371,7 @@ def unpacked(step: Step, kept: Sequence[Any]) -> list[Any]:
 def called_by_script(fn: GradFn, *grads: Any) -> Any:
     """Return the gradients of a step's inputs, in PyTorch's order, for gradients that a script passes."""
     call = Call([], freed=False, create=Mode.grad)
-    given = [g if Mode.grad else Make.tensor(g._a) for g in grads]
+    given = [g if Mode.grad else new(g._a) for g in grads]
     if not isinstance(fn, Step):
         return call.accumulate(fn, *given) or ()  # type: ignore[arg-type,func-returns-value]
     hooks, fn._posts = fn._posts, None
@@ -414,7 +401,7 @@ def _arising(step: Step, grads: Sequence[Any], grad_inputs: Sequence[Any]) -> It
         yield Pulled(step, grads, grad_inputs)
     elif not step.is_custom and not step.packed:
         arrays = _arrays(step, grads)
-        some = [Make.tensor(np.where(np.isfinite(a), a, 1).astype(a.dtype)) for a in arrays]
+        some = [new(np.where(np.isfinite(a), a, 1).astype(a.dtype)) for a in arrays]
         slopes = vjp(step, some, False)
         bad = [~np.isfinite(p._a) for p in slopes if p is not None]
         if step.arose:  # the slopes at values that are not finite follow from these

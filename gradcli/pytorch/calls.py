@@ -22,7 +22,7 @@ from gradcli.pytorch.dtypes import default_dtype, result_dtype
 from gradcli.pytorch.functions import fact, find, grad_name, schema_of
 from gradcli.pytorch.messages import builtin_name, raise_if, torch_error
 from gradcli.pytorch.operations.definitions import ELEMENTWISE
-from gradcli.pytorch.record import apply
+from gradcli.pytorch.running import apply
 from gradcli.pytorch.tensor import Array, Number, Tensor, axis_of, different_axes
 from gradcli.vocabulary import FUNCTIONS
 

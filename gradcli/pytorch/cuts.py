@@ -154,9 +154,6 @@ def _unrecorded(x: Tensor) -> Cut | None:
     return cut(x, kind, Mode.off) if Mode.off else None
 
 
-Recorder.lost = note_lost
-
-
 def _leaves(x: Tensor) -> dict[int, weakref.ref[Tensor]]:
     """Return the leaves that a tensor depends on, and the intermediates that retain their gradients."""
     try:

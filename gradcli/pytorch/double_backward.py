@@ -15,8 +15,9 @@ from gradcli.graph.node import Node
 from gradcli.graph.vjp import active_nodes
 from gradcli.pytorch.functions import fact, reduction_name
 from gradcli.pytorch.recipes import Recipe
-from gradcli.pytorch.record import Make, Recorder, Step, leading, mapped, moment_of, record
-from gradcli.pytorch.tensor import Tensor
+from gradcli.pytorch.record import Recorder, Step, moment_of
+from gradcli.pytorch.running import leading, mapped, record
+from gradcli.pytorch.tensor import Tensor, new
 
 
 def recorded_vjp(step: Step, arguments: Sequence[Any], arrays: Sequence[Any]) -> list[Tensor]:
@@ -33,7 +34,7 @@ def recorded_vjp(step: Step, arguments: Sequence[Any], arrays: Sequence[Any]) ->
             continue
         name, positions, active, recipe, numbers = _operation(step, k)
         operands = [_unread(step.edges[p], array) if arguments[p] is None else arguments[p] for p in positions]
-        out = result[i] = mapped(Make.tensor(array), operands)
+        out = result[i] = mapped(new(array), operands)
         for x in operands:
             if np.may_share_memory(array, x._a):  # as a view: a gradient that is changed later is noticed
                 out._memory = x._memory

@@ -18,7 +18,7 @@ from gradcli.pytorch.dispatch import return_type
 from gradcli.pytorch.messages import missing_if, raise_if, torch_error
 from gradcli.pytorch.operations.joining import stack
 from gradcli.pytorch.operations.reductions import norm as _norm
-from gradcli.pytorch.record import apply
+from gradcli.pytorch.running import apply
 from gradcli.pytorch.tensor import Tensor, axis_of, of_array
 
 __all__ = ["LinAlgError", "cholesky", "cond", "cross", "det", "eigh", "eigvalsh", "inv", "matrix_norm", "matrix_rank"]

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import sys
 import weakref
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import cache, cached_property
 from itertools import count
 from types import CodeType, MappingProxyType
@@ -12,40 +13,56 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from gradcli.graph.node import Node
 from gradcli.pytorch.chains import inputs_of, name_of
-from gradcli.pytorch.functions import edges_shown, grad_name
-from gradcli.pytorch.layouts import is_column_major, like_operands
-from gradcli.pytorch.messages import missing_if, raise_if, torch_error
+from gradcli.pytorch.functions import edges_shown
+from gradcli.pytorch.messages import missing_if, torch_error
 from gradcli.pytorch.modes import Mode
 from gradcli.pytorch.moments import Moment, moment
-from gradcli.pytorch.origins import Maker, Origin
-from gradcli.pytorch.recipes import QUIET, Array, Pull, Recipe, common_shape, recipe_for
+from gradcli.pytorch.recipes import Array, Pull, Recipe, common_shape
 
 Tensor = Any  # the class is defined above the record
 SEQUENCE = count()
 
 
-class Make:
-    """Constructors of tensors, which are set where the class of tensors is defined."""
+class Listener:
+    """Who is told what a script does: this one does nothing."""
 
-    tensor: ClassVar[Callable[[Array], Tensor]]
-    refreshed: ClassVar[Callable[[Tensor], None]]  # gives a view a new step where its memory was changed
+    explains: ClassVar[bool] = True  # whether lines, operands and values are kept
+
+    @contextmanager
+    def listening(self) -> Iterator[None]:
+        """Listen within a block."""
+        before = Recorder.explains, Recorder.listener
+        Recorder.explains, Recorder.listener = self.explains, self
+        try:
+            yield
+        finally:
+            Recorder.explains, Recorder.listener = before
+
+    def begins(self, call: Any) -> None:
+        """Hear of a call of `backward` or `grad` before it runs."""
+
+    def is_done(self, call: Any) -> None:
+        """Hear of such a call that is done."""
+
+    def is_answered(self, request: Any) -> None:
+        """Hear of a `Request` that has its result."""
+
+    def stepped(self, optimizer: Any, changes: Sequence[Any]) -> None:
+        """Hear of an optimizer's step."""
+
+    def applies(self, function: type, args: tuple[Any, ...], needed: tuple[bool, ...]) -> None:
+        """Hear of a custom function before it runs, and of which of its arguments require a gradient."""
 
 
 class Recorder:
-    """Whether lines, operands and values are kept for explanations, and the callbacks of those who listen."""
+    """Whether lines, operands and values are kept for explanations, and who listens to the script."""
 
     explains = False
+    listener = Listener()
     swept: ClassVar[Line | None] = None  # the line of the last backward
-    before: ClassVar[Callable[[Any], None] | None] = None  # called with a call of `backward` or `grad` before it runs
-    done: ClassVar[Callable[[Any], None] | None] = None  # and of one that is done
-    answered: ClassVar[Callable[[Any], None] | None] = None  # called with a `Request` that has its result
-    stepped: ClassVar[Callable[[Any, list[Any]], None] | None] = None  # called after an optimizer's step
-    applied: ClassVar[Callable[[type, tuple[Any, ...], tuple[bool, ...]], None] | None] = None  # of a custom function
     # What is defined above the record, and set there: `backward`, `cuts` and `autograd.graph`.
     called: ClassVar[Callable[[Any, Any], Any]]  # the gradients of an edge's inputs, for a script that calls it
-    lost: ClassVar[Callable[[Any, Sequence[Any], str], None]]  # notes a result that is not recorded
     pushed: ClassVar[Callable[[Any, Sequence[Any], Any, Any, str, Sequence[Any]], None]]  # gives a result its tangent
     inner: ClassVar[Callable[[Any], Any]]  # the edges within a call that PyTorch makes of several functions
     saved: ClassVar[Callable[[Any, str], Any]]  # what a step keeps, by PyTorch's name for it
@@ -323,21 +340,6 @@ def moment_of(edge: Edge | None) -> Moment | None:
     return None
 
 
-def leading(a: Array, edge: Edge | None, is_custom: bool = False) -> Tensor:
-    """Return a tensor with the history of an edge: the leaf itself for a leaf whose numbers these are."""
-    fn, number = edge or (None, 0)
-    if is_custom and isinstance(fn, Leaf):
-        return fn.variable
-    result = Make.tensor(a)
-    if Recorder.explains and (known := moment_of(edge)) is not None and known.array is a:
-        result._moment = weakref.ref(known)
-    if isinstance(fn, Step):
-        result._fn, result._output = fn, number
-    elif fn is not None:
-        result._leaf, result._requires = (lambda: fn), True  # type: ignore[assignment,return-value]
-    return result
-
-
 def dependencies(roots: Iterable[GradFn]) -> dict[GradFn, int]:
     """Return the number of gradients that each reachable step or leaf waits for."""
     counts: dict[GradFn, int] = dict.fromkeys(roots, 0)
@@ -351,204 +353,6 @@ def dependencies(roots: Iterable[GradFn]) -> dict[GradFn, int]:
                     stack.append(fn)
                 counts[fn] += 1
     return counts
-
-
-def apply(
-    op: str,
-    build: Callable[..., Node],
-    operands: Sequence[Any],
-    settings: Any = (),
-    name: str | None = None,
-    numbers: Sequence[Any] = (),
-    shown: Array | None = None,
-) -> Tensor:
-    """Return the result of an operation, recorded if one of its operands requires a gradient.
-
-    `build` makes the node from nodes: those of the operands, which are tensors, or arrays of one number, and those of
-    `numbers`, which are indices, positions and factors.  `settings` are what else it knows, and tell one call from
-    another.  A view may be `shown`, as an array that aliases the operand's memory.
-    """
-    arrays = [x if isinstance(x, np.ndarray) else x._a for x in operands]
-    recipe = recipe_for(op, settings, build, arrays, numbers)
-    return run(recipe, operands, name or grad_name(op), numbers, shown, arrays)
-
-
-def run(
-    recipe: Recipe,
-    operands: Sequence[Any],
-    name: str,
-    numbers: Sequence[Any] = (),
-    shown: Array | None = None,
-    arrays: Sequence[Array] = (),
-) -> Tensor:
-    """Return the result of a recipe for operands and numbers, recorded under a name as `apply` does."""
-    is_plain = Mode.is_plain and not Recorder.explains
-    if not is_plain and Mode.tracer is not None:
-        return Mode.tracer(recipe, operands, numbers)[0]
-    if shown is not None:
-        out = view_of(operands[0], shown, recipe, numbers)
-    else:
-        arrays = arrays or [x if isinstance(x, np.ndarray) else x._a for x in operands]
-        if recipe.has_calls:
-            return run_call(recipe, operands, name, numbers, arrays)[0]
-        (result,) = QUIET.run(recipe.program, [*arrays, *numbers])
-        if recipe.is_view:
-            out = Make.tensor(result)
-            if not result.size or np.may_share_memory(result, arrays[0]):
-                _show(out, operands[0], recipe, numbers)
-        else:
-            result = like_operands(result, arrays) if recipe.is_elementwise else np.ascontiguousarray(result)
-            out = Make.tensor(result)
-    if is_plain:
-        return _attach_history(out, recipe, operands, name, numbers)
-    return noted_results((out,), recipe, operands, name, numbers)[0]
-
-
-def run_call(
-    recipe: Recipe, operands: Sequence[Any], name: str, numbers: Sequence[Any], arrays: Sequence[Array]
-) -> tuple[Tensor, ...]:
-    """Return the results of a call, and keep its residuals for a backward, if there may be one."""
-    is_active = Mode.grad and any(not isinstance(x, np.ndarray) and x.requires_grad for x in operands)
-    values = QUIET.run(recipe.forward if is_active else recipe.program, [*arrays, *numbers])
-    count = len(recipe.outputs)
-    outs = tuple(Make.tensor(np.ascontiguousarray(a)) for a in values[:count])
-    noted_results(outs, recipe, operands, name, numbers)
-    step = outs[0]._fn
-    if len(values) > count and isinstance(step, Step):
-        step.residuals = values[count:]
-        step.beside = [None if isinstance(x, np.ndarray) else (x._memory, x._memory.version, x._a) for x in operands]
-    return outs
-
-
-def noted(out: Tensor, recipe: Recipe, operands: Sequence[Any], name: str, numbers: Sequence[Any] = ()) -> Tensor:
-    """Return the result of a recipe, recorded if one of its operands requires a gradient."""
-    if Mode.is_plain and not Recorder.explains:
-        return _attach_history(out, recipe, operands, name, numbers)
-    return noted_results((out,), recipe, operands, name, numbers)[0]
-
-
-def _attach_history(out: Tensor, recipe: Recipe, operands: Sequence[Any], name: str, numbers: Sequence[Any]) -> Tensor:
-    """Return a result with its step, where no mode and no explanation takes more: the way of what is called most."""
-    if Mode.grad and not out._inference:
-        active = tuple([i for i, x in enumerate(operands) if not isinstance(x, np.ndarray) and x.requires_grad])
-        if active and out._a.dtype.kind == "f":
-            make_step((out,), name, recipe, operands, active, numbers)
-    return out
-
-
-def noted_results(
-    outs: tuple[Tensor, ...], recipe: Recipe, operands: Sequence[Any], name: str, numbers: Sequence[Any] = ()
-) -> tuple[Tensor, ...]:
-    """Return the results of a recipe, recorded as those of one step if one of its operands requires a gradient."""
-    if Mode.tracer is not None:
-        return Mode.tracer(recipe, operands, numbers)
-    if Mode.maps:
-        for out in outs:
-            mapped(out, operands)
-    if Mode.grad and not outs[0]._inference:
-        active = tuple([i for i, x in enumerate(operands) if not isinstance(x, np.ndarray) and x.requires_grad])
-        if active and outs[0]._a.dtype.kind == "f":
-            record(outs, name, recipe, operands, active, numbers)
-    if Mode.dual is not None:
-        for out, node in zip(outs, recipe.outputs, strict=True):
-            Recorder.pushed(out, operands, recipe, node, name, numbers)
-    if Recorder.explains and outs[0]._fn is None:
-        for out in outs:
-            Recorder.lost(out, operands, recipe.op)
-    return outs
-
-
-def view_of(x: Tensor, array: Array, recipe: Recipe, numbers: Sequence[Any]) -> Tensor:
-    """Return a view of a tensor: an array that shows its memory, as a recipe says."""
-    out = Make.tensor(array)
-    _show(out, x, recipe, numbers)
-    return out
-
-
-def mapped(out: Tensor, operands: Sequence[Any]) -> Tensor:
-    """Return a result, which is an element of the outermost `vmap` of which one of its operands is."""
-    if Mode.maps:
-        out._map = min((x._map for x in operands if not isinstance(x, np.ndarray)), default=out._map)
-    return out
-
-
-def _show(out: Tensor, x: Tensor, recipe: Recipe, numbers: Sequence[Any]) -> None:
-    """Make a result a view of its operand."""
-    memory = out._memory = x._memory
-    if x._inference or out._inference:
-        out._inference = x._inference
-        if x._inference:
-            return
-    if x._base is None:
-        out._base, out._how = x, ((recipe, numbers),)
-    else:
-        out._base, out._how = x._base, (*x._how, (recipe, numbers))
-    out._seen = memory.version
-    if not Mode.grad:
-        out._origin = Origin(Maker.INFERENCE if Mode.inference else Maker.NO_GRAD)
-    elif x._origin is not None:
-        out._origin = x._origin.inner()
-
-
-def record(
-    outs: Sequence[Tensor],
-    name: str,
-    recipe: Recipe,
-    operands: Sequence[Any],
-    active: tuple[int, ...],
-    numbers: Sequence[Any] = (),
-) -> None:
-    """Record the step of results, given its operands, of which the active ones require gradients, and its numbers."""
-    step = make_step(outs, name, recipe, operands, active, numbers)
-    if Recorder.explains or Mode.anomaly:
-        step.line = script_line()
-        step.operands = tuple(None if e is not None else x for e, x in zip(step.edges, operands, strict=True))
-        if Recorder.explains:
-            step.read, step.made = tuple(map(moment, operands)), tuple(map(moment, outs))
-    if Mode.hooks is not None and step.keeps:
-        Mode.hooks.pack(step, outs)
-
-
-def make_step(
-    outs: Sequence[Tensor],
-    name: str,
-    recipe: Recipe,
-    operands: Sequence[Any],
-    active: tuple[int, ...],
-    numbers: Sequence[Any],
-) -> Step:
-    """Return the step of results, which refer to it, with what a backward needs and nothing for explanations."""
-    edges: list[Any] = [None] * len(operands)
-    for i in active:
-        edges[i] = edge_of(operands[i])
-    step = Step(tuple(edges))
-    outs[0]._fn = step
-    pull = step.pull = recipe.pulls.get(active) or recipe.pull(active)
-    step.called, step.shapes, step.recipe = name, recipe.shapes, recipe
-    if len(outs) > 1:
-        step.count = len(outs)
-        for i, out in enumerate(outs):
-            out._fn, out._output = step, i
-    if numbers:
-        step.numbers = numbers
-    if pull.follow_inputs:
-        step.columns = [i for i in active if is_column_major(operands[i]._a)]
-    saved = pull.known.get(name) or pull.saved(name)
-    step.keeps = saved.keeps
-    if saved.kept:
-        checks: list[Any] = []
-        count = len(operands)
-        kept: list[Any] = [None] * (count + len(outs))
-        for i, is_read, is_needed in saved.kept:
-            x = operands[i] if i < count else outs[i - count]
-            a = x if isinstance(x, np.ndarray) else x._a
-            if is_read:  # a copy of what PyTorch's own rule does not read: a later change in place does no harm
-                kept[i] = a if is_needed else a.copy("K")
-            if is_needed and x is not a:
-                raise_if(x._inference, "inference tensor saved")
-                checks.append((x._memory, x._memory.version, a, x if i < count else None, i))
-        step.checks, step.kept = checks, kept
-    return step
 
 
 def finite(a: Array) -> bool:

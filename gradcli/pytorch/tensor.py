@@ -61,6 +61,7 @@ class Tensor(TensorBase):
         __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = __rtruediv__ = cast(Any, None)
         __matmul__ = __pow__ = __lt__ = __gt__ = __le__ = __ge__ = __neg__ = __pos__ = __abs__ = cast(Any, None)
         __invert__ = __iter__ = __getitem__ = __setitem__ = T = mT = data = multinomial = cast(Any, None)
+        _refresh = cast(Any, None)  # gives a view a new step: its memory was changed since the old one was made
 
         def __getattr__(self, name: str) -> Any: ...
 
@@ -126,7 +127,7 @@ class Tensor(TensorBase):
     def _step(self) -> Step | None:
         """The step whose result it is; for a view whose memory has changed since, a new one."""
         if self._base is not None and self._seen != self._memory.version:
-            record.Make.refreshed(self)
+            self._refresh()
         return self._fn
 
     @property
@@ -312,9 +313,6 @@ def new(a: Array, cls: type[Tensor] = Tensor) -> Tensor:
     if Mode.inference:
         result._inference = True
     return result
-
-
-record.Make.tensor = new
 
 
 def alias(x: Tensor, cls: type[Tensor] = Tensor) -> Any:

@@ -24,7 +24,7 @@ from gradcli.pytorch.nn import functional
 from gradcli.pytorch.operations.indexing import assignment, flat_index_of_each
 from gradcli.pytorch.operations.random import MASK
 from gradcli.pytorch.recipes import Recipe
-from gradcli.pytorch.record import noted
+from gradcli.pytorch.running import noted
 from gradcli.pytorch.tensor import Tensor, new
 from gradcli.realtorch.functions import OWN
 from gradcli.realtorch.names import begins_with_number

@@ -9,7 +9,7 @@ from typing import Any
 from gradcli.graph.operations.recurrent import KINDS, recurrent
 from gradcli.pytorch.nn import functional as F
 from gradcli.pytorch.recipes import recipe_for
-from gradcli.pytorch.record import noted_results
+from gradcli.pytorch.running import noted_results
 from gradcli.pytorch.tensor import Tensor
 
 

@@ -6,7 +6,7 @@ import io
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, redirect_stdout
+from contextlib import redirect_stdout
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -25,7 +25,7 @@ from gradcli.pages.check.verdicts import WHY, CheckResult, Settings, Verdict, ch
 from gradcli.pages.results import PLAIN
 from gradcli.pages.sections import Section, Text
 from gradcli.process.tracebacks import text_of
-from gradcli.pytorch.record import Recorder
+from gradcli.pytorch.record import Listener
 from gradcli.pytorch.session import Script
 from gradcli.pytorch.tensor import new
 from gradcli.report.data import json
@@ -45,29 +45,21 @@ Point = dict[str, Any]
 
 
 @dataclass
-class Calls:
+class Calls(Listener):
     """The calls of custom functions in a script: the first of each function."""
 
     script: Script
     shown: Printed
     note: Callable[[str], None]
     style: str
+    explains = False
     kept: dict[type, list[Applied]] = field(default_factory=dict)
 
-    @contextmanager
-    def listening(self) -> Iterator[None]:
-        """Record the calls while the script runs."""
-        Recorder.applied = self.add
-        try:
-            yield
-        finally:
-            Recorder.applied = None
-
-    def add(self, cls: type, arguments: tuple[Any, ...], needed: tuple[bool, ...]) -> None:
+    def applies(self, function: type, args: tuple[Any, ...], needed: tuple[bool, ...]) -> None:
         """Keep a call."""
-        result = self.kept.setdefault(cls, [])
-        if len(result) < MOST and not cls.__module__.startswith(("gradcli.", "torch.")):
-            result.append(Applied.of(cls, arguments, needed))
+        result = self.kept.setdefault(function, [])
+        if len(result) < MOST and not function.__module__.startswith(("gradcli.", "torch.")):
+            result.append(Applied.of(function, args, needed))
 
     def failed(self, error: BaseException, text: str) -> None:
         """Print nothing of why a script failed."""

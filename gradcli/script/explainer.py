@@ -17,7 +17,7 @@ from gradcli.errors import InputError
 from gradcli.pages.sections import Block, Code
 from gradcli.process.activity import lasting
 from gradcli.process.tracebacks import text_of
-from gradcli.pytorch.record import Recorder, finite
+from gradcli.pytorch.record import Listener, finite
 from gradcli.pytorch.recording import Tape, numbers_of
 from gradcli.script.drawing import Drawing
 from gradcli.script.errors.warnings import not_finite, warned
@@ -38,7 +38,7 @@ _ROOM = 3000  # calls inside of calls
 
 
 @dataclass
-class Explainer:
+class Explainer(Listener):
     """Listens to the calls of a script, and explains them."""
 
     script: Script
@@ -61,17 +61,6 @@ class Explainer:
     request: Any = None  # of the last call; its page covers all calls for it
     held: list[Callable[[], None]] = field(default_factory=list)  # what is shown behind the call that they run within
     requests: dict[Request, tuple[Call, CallScene]] = field(default_factory=dict)  # without a result yet
-
-    @contextmanager
-    def listening(self) -> Iterator[None]:
-        """Listen while the script runs."""
-        Recorder.explains, Recorder.stepped = True, self.stepped
-        Recorder.before, Recorder.done, Recorder.answered = self.begins, self.is_done, self.is_answered
-        try:
-            yield
-        finally:
-            Recorder.explains, Recorder.stepped = False, None
-            Recorder.before = Recorder.done = Recorder.answered = None
 
     def begins(self, call: Call) -> None:
         """Hold the recorded steps, before the call frees them."""

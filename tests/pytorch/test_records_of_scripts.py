@@ -10,7 +10,7 @@ import pytest
 from collection import scripts
 
 from gradcli.pytorch import session
-from gradcli.pytorch.record import Recorder
+from gradcli.pytorch.record import Listener
 from gradcli.pytorch.recording import Tape
 from gradcli.script.naming import names_of, script_frames
 from tests.conftest import some
@@ -23,22 +23,19 @@ def records_of(source, name="script.py", folder=None):
     """Return the record of each call of a script."""
     tapes, result = {}, []
 
-    def before(call):
-        call.explained = True
-        tapes[id(call)] = Tape(call, names_of(next(f for f in script_frames() if f.f_code.co_filename == name)))
+    class Records(Listener):
+        def begins(self, call):
+            call.explained = True
+            tapes[id(call)] = Tape(call, names_of(next(f for f in script_frames() if f.f_code.co_filename == name)))
 
-    def done(call):
-        tape = tapes.pop(id(call))
-        if len(tape.steps) < FEW and call.request is None:
-            result.append((tape.record(), call))
+        def is_done(self, call):
+            tape = tapes.pop(id(call))
+            if len(tape.steps) < FEW and call.request is None:
+                result.append((tape.record(), call))
 
-    Recorder.explains, Recorder.before, Recorder.done = True, before, done
-    try:
-        with contextlib.redirect_stdout(io.StringIO()), warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            session.run(session.Script(source, name, folder))
-    finally:
-        Recorder.explains, Recorder.before, Recorder.done = False, None, None
+    with Records().listening(), contextlib.redirect_stdout(io.StringIO()), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        session.run(session.Script(source, name, folder))
     return result
 
 

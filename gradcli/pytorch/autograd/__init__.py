@@ -45,8 +45,7 @@ def backward(
         x.retain_grad()
     call.inputs = chosen
     call.run()
-    if Recorder.done is not None:
-        Recorder.done(call)
+    Recorder.listener.is_done(call)
 
 
 @names.function("backward")  # `autograd.function` is a module
@@ -89,8 +88,7 @@ def grad(
         elif not allow_unused:
             raise torch_error("unused input", i, about=(x, [y for y, _ in call.roots]))
         result.append(g)
-    if Recorder.done is not None:
-        Recorder.done(call)
+    Recorder.listener.is_done(call)
     return tuple(result)
 
 

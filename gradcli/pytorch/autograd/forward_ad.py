@@ -13,7 +13,8 @@ from gradcli.pytorch.calls import set_grad_fn_name
 from gradcli.pytorch.messages import raise_if
 from gradcli.pytorch.modes import Mode, _set, _Switch
 from gradcli.pytorch.recipes import Recipe
-from gradcli.pytorch.record import Recorder, apply
+from gradcli.pytorch.record import Recorder
+from gradcli.pytorch.running import apply
 from gradcli.pytorch.tensor import Tensor, tangent_of
 
 __all__ = ["UnpackedDualTensor", "dual_level", "enter_dual_level", "exit_dual_level", "make_dual", "unpack_dual"]

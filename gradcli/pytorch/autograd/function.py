@@ -17,7 +17,8 @@ from gradcli.pytorch.modes import Mode, unrecorded
 from gradcli.pytorch.operations import inplace
 from gradcli.pytorch.operations.views import rebase
 from gradcli.pytorch.origins import Maker, Origin
-from gradcli.pytorch.record import Leaf, Recorder, Step, edge_of, leading, script_line
+from gradcli.pytorch.record import Leaf, Recorder, Step, edge_of, script_line
+from gradcli.pytorch.running import leading
 from gradcli.pytorch.tensor import Tensor, alias, new, tangent_of
 
 
@@ -198,8 +199,8 @@ class Function:
         missing_if(any(tangent_of(x) is not None for x in args), "torch.autograd.Function.jvp")
         needed = tuple(isinstance(x, Tensor) and x.requires_grad for x in args)
         is_recorded = Mode.grad and any(needed)
-        if Recorder.applied is not None and is_recorded:
-            Recorder.applied(cls, args, needed)
+        if is_recorded:
+            Recorder.listener.applies(cls, args, needed)
         edges = tuple(edge_of(x) if is_needed else None for x, is_needed in zip(args, needed, strict=True))
         with unrecorded(f"the forward of {cls.__name__}"):
             context, result = run_forward(cls, args, kwargs, needed)

@@ -12,7 +12,8 @@ from gradcli.pytorch.chains import chain_of, form_of, root_of, saved_as, saved_p
 from gradcli.pytorch.functions import fact
 from gradcli.pytorch.messages import MissingError, missing, missing_if, raise_if
 from gradcli.pytorch.modes import _Switch, enable_grad
-from gradcli.pytorch.record import Edge, GradFn, Handle, Recorder, Step, leading
+from gradcli.pytorch.record import Edge, GradFn, Handle, Recorder, Step
+from gradcli.pytorch.running import leading
 from gradcli.pytorch.tensor import Tensor
 
 __all__ = ["Node", "save_on_cpu", "saved_tensors_hooks"]

@@ -16,7 +16,7 @@ from gradcli.pytorch.nn import init
 from gradcli.pytorch.nn.layers import Linear, _Layer
 from gradcli.pytorch.operations.creation import zeros, zeros_like
 from gradcli.pytorch.operations.joining import cat
-from gradcli.pytorch.record import apply
+from gradcli.pytorch.running import apply
 from gradcli.pytorch.tensor import Tensor
 
 _MINUS_INFINITY = -math.inf

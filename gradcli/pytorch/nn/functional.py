@@ -30,7 +30,7 @@ from gradcli.pytorch.operations.joining import broadcast_tensors
 from gradcli.pytorch.operations.products import matmul
 from gradcli.pytorch.operations.random import drop_elements
 from gradcli.pytorch.operations.views import t
-from gradcli.pytorch.record import apply
+from gradcli.pytorch.running import apply
 from gradcli.pytorch.tensor import Tensor, axis_of, new
 
 # Functions of the vocabulary

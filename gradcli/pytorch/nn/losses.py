@@ -17,7 +17,7 @@ from gradcli.pytorch.messages import raise_if, torch_error, warn
 from gradcli.pytorch.names import function
 from gradcli.pytorch.operations.joining import broadcast_tensors
 from gradcli.pytorch.operations.operators import where
-from gradcli.pytorch.record import apply
+from gradcli.pytorch.running import apply
 from gradcli.pytorch.tensor import Tensor
 from gradcli.vocabulary import FUNCTIONS
 

@@ -14,7 +14,7 @@ from gradcli.pytorch.dispatch import NN
 from gradcli.pytorch.messages import raise_if, torch_error
 from gradcli.pytorch.names import function
 from gradcli.pytorch.nn import functional as F
-from gradcli.pytorch.record import apply
+from gradcli.pytorch.running import apply
 from gradcli.pytorch.tensor import Tensor
 
 

@@ -12,7 +12,7 @@ from gradcli.pytorch.calls import set_grad_fn_name
 from gradcli.pytorch.dispatch import NN
 from gradcli.pytorch.messages import missing_if, raise_if, warn
 from gradcli.pytorch.names import TORCH, function
-from gradcli.pytorch.record import apply
+from gradcli.pytorch.running import apply
 from gradcli.pytorch.tensor import Tensor
 
 

@@ -20,7 +20,7 @@ from gradcli.pytorch.messages import missing_if, raise_if, torch_error
 from gradcli.pytorch.names import TORCH, function
 from gradcli.pytorch.nn import functional as F
 from gradcli.pytorch.nn.layers import _Linear
-from gradcli.pytorch.record import apply
+from gradcli.pytorch.running import apply
 from gradcli.pytorch.tensor import Array, Tensor, axis_of, of_array
 
 # Convolutions

@@ -26,7 +26,7 @@ from gradcli.pytorch.operations.operators import where
 from gradcli.pytorch.operations.products import einsum, weighted_sum
 from gradcli.pytorch.operations.views import diagonal_by
 from gradcli.pytorch.recipes import common_shape
-from gradcli.pytorch.record import apply
+from gradcli.pytorch.running import apply
 from gradcli.pytorch.tensor import Tensor, of_array
 
 

@@ -9,7 +9,7 @@ from gradcli.graph.node import cast
 from gradcli.pytorch import dtypes
 from gradcli.pytorch.messages import raise_if
 from gradcli.pytorch.names import function
-from gradcli.pytorch.record import apply
+from gradcli.pytorch.running import apply
 from gradcli.pytorch.tensor import Tensor
 
 

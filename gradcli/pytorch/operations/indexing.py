@@ -22,7 +22,7 @@ from gradcli.graph.node import Node, cast, compare, const, elementwise
 from gradcli.graph.operations.movement import basic
 from gradcli.pytorch.messages import raise_if, torch_error, warn
 from gradcli.pytorch.recipes import Recipe, recipe_for
-from gradcli.pytorch.record import apply, noted, view_of
+from gradcli.pytorch.running import apply, noted, view_of
 from gradcli.pytorch.tensor import Tensor, new
 
 

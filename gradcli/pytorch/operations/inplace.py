@@ -36,7 +36,8 @@ from gradcli.pytorch.operations.indexing import (
 from gradcli.pytorch.operations.storage import check_overlap
 from gradcli.pytorch.operations.views import rebase, shape_of, untracked_change_error
 from gradcli.pytorch.recipes import QUIET, common_shape
-from gradcli.pytorch.record import Recorder, apply, moment_of, record, script_line
+from gradcli.pytorch.record import Recorder, moment_of, script_line
+from gradcli.pytorch.running import apply, record
 from gradcli.pytorch.tensor import Tensor, new, tangent_of
 
 

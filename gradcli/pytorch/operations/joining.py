@@ -20,7 +20,7 @@ from gradcli.pytorch.operations.indexing import part, unrecorded_part
 from gradcli.pytorch.operations.views import expand, reshape, shape_of, view
 from gradcli.pytorch.origins import Maker, Origin
 from gradcli.pytorch.recipes import common_shape, recipe_for
-from gradcli.pytorch.record import apply, noted_results
+from gradcli.pytorch.running import apply, noted_results
 from gradcli.pytorch.tensor import Tensor, as_sequence, axis_of
 
 # Parts

@@ -28,7 +28,7 @@ from gradcli.pytorch.messages import raise_if, torch_error
 from gradcli.pytorch.names import function
 from gradcli.pytorch.operations.creation import as_tensor
 from gradcli.pytorch.recipes import common_shape
-from gradcli.pytorch.record import apply
+from gradcli.pytorch.running import apply
 from gradcli.pytorch.tensor import Tensor, new
 
 # Arithmetic

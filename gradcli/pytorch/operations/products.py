@@ -17,7 +17,7 @@ from gradcli.pytorch.messages import raise_if, torch_error
 from gradcli.pytorch.names import function
 from gradcli.pytorch.operations.indexing import check_repeated
 from gradcli.pytorch.recipes import common_shape
-from gradcli.pytorch.record import apply
+from gradcli.pytorch.running import apply
 from gradcli.pytorch.tensor import Tensor
 
 _RANKS = {"mm": (2, 2), "addmm": (2, 2), "mv": (2, 1), "dot": (1, 1), "bmm": (3, 3)}

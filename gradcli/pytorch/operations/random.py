@@ -18,7 +18,7 @@ from gradcli.pytorch.modes import unrecorded
 from gradcli.pytorch.names import TORCH, function
 from gradcli.pytorch.operations.creation import in_memory, like, of_size
 from gradcli.pytorch.operations.inplace import replace_elements
-from gradcli.pytorch.record import apply
+from gradcli.pytorch.running import apply
 from gradcli.pytorch.tensor import Tensor, new, of_array
 
 # `torch.random` has them, too.

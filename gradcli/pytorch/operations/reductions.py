@@ -18,7 +18,7 @@ from gradcli.pytorch.functions import reduction_name
 from gradcli.pytorch.messages import missing_if, raise_if, warn
 from gradcli.pytorch.names import function, with_indices
 from gradcli.pytorch.operations.conversion import real, to
-from gradcli.pytorch.record import apply
+from gradcli.pytorch.running import apply
 from gradcli.pytorch.tensor import Tensor, axis_of, different_axes, new, of_array
 from gradcli.vocabulary.register import kept
 

@@ -25,7 +25,7 @@ from gradcli.pytorch.operations.indexing import (
     take_flat,
 )
 from gradcli.pytorch.recipes import common_shape
-from gradcli.pytorch.record import apply
+from gradcli.pytorch.running import apply
 from gradcli.pytorch.tensor import Tensor, axis_of, of_array
 
 Array = np.ndarray[Any, Any]

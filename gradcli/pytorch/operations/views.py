@@ -22,7 +22,8 @@ from gradcli.pytorch.modes import enable_grad
 from gradcli.pytorch.names import function
 from gradcli.pytorch.operations.indexing import check_repeated
 from gradcli.pytorch.origins import Maker, Origin
-from gradcli.pytorch.record import Make, Recorder, Step, apply, run, script_line
+from gradcli.pytorch.record import Recorder, Step, script_line
+from gradcli.pytorch.running import apply, run
 from gradcli.pytorch.tensor import Tensor, alias, axis_of
 
 
@@ -41,7 +42,7 @@ def refresh_view(view: Tensor) -> None:
     rebase(view, source._fn)
 
 
-Make.refreshed = refresh_view
+Tensor._refresh = refresh_view
 
 
 def untracked_change_error(view: Tensor, origin: Origin, since: bool) -> Exception:

@@ -98,8 +98,7 @@ class Optimizer:
                 if Recorder.explains:
                     p._memory.storage.changed = (script_line(), "step")
                     changes.append(Change(p, update.rule, before, partial(update.kept, p._a, kept)))
-        if Recorder.stepped is not None:
-            Recorder.stepped(self, changes)
+        Recorder.listener.stepped(self, changes)
         return loss
 
     @staticmethod

@@ -61,8 +61,7 @@ class LBFGS(Optimizer):
             if Recorder.explains and p._grad is not None:
                 p._memory.storage.changed = (script_line(), "step")
                 changes.append(Change(p, NO_RULE, {"p": a}, partial(self._after, p)))
-        if Recorder.stepped is not None:
-            Recorder.stepped(self, changes)
+        Recorder.listener.stepped(self, changes)
         return first
 
     def _after(self, p: Tensor) -> dict[str, Any]:

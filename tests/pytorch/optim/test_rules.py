@@ -12,7 +12,7 @@ from gradcli.graph.graph import Graph
 from gradcli.graph.node import leaf
 from gradcli.pytorch import optim
 from gradcli.pytorch.optim.rules import _BLOCK, SHOWN, events
-from gradcli.pytorch.record import Recorder
+from gradcli.pytorch.record import Listener
 from gradcli.pytorch.tensor import new
 
 OPTIMIZERS = [
@@ -27,15 +27,16 @@ def stepped(name, settings, parameters, gradients):
     """Take steps, one for each gradient; return their events."""
     steps = []
     optimizer = getattr(optim, name)(parameters, lr=0.1, **settings)
-    before = Recorder.explains, Recorder.stepped
-    Recorder.explains, Recorder.stepped = True, lambda _, done: steps.append(events(name, done, lambda _: "w"))
-    try:
+
+    class Steps(Listener):
+        def stepped(self, optimizer, changes):
+            steps.append(events(name, changes, lambda _: "w"))
+
+    with Steps().listening():
         for rows in gradients:
             for p, g in zip(parameters, rows, strict=True):
                 p._grad = new(g[..., None])
             optimizer.step()
-    finally:
-        Recorder.explains, Recorder.stepped = before
     return optimizer, steps
 
 
