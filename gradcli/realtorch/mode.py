@@ -202,6 +202,7 @@ class Recording(TorchFunctionMode):  # type: ignore[misc]
         value = Value(
             tuple(x.shape), dtype_name(x.dtype), max(0, _version(x)), memory, edge is not None, edge, role,
             numbers_of(x) if is_small else None, None if is_small else x.detach(), why, at,
+            layout=(x.storage_offset(), x.stride()) if edge is None and x.layout == torch.strided else None,
         )  # fmt: skip
         if not is_small:
             self.shared.setdefault(memory, WeakSet()).add(value)

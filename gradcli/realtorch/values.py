@@ -87,6 +87,7 @@ class Value:
     why_not: str = ""
     site: CallSite = NOWHERE
     changed: bool = False  # whether it was written into, unseen, before its page
+    layout: tuple[int, tuple[int, ...]] | None = None  # of data: where it begins in its storage, and its strides
 
     def as_numbers(self) -> Numbers:
         """Return the numbers, which are looked at now where they were not copied."""
@@ -100,6 +101,35 @@ class Value:
         """Copy the numbers, which are about to be overwritten."""
         if self.numbers is None and self.kept is not None and self.kept._version == self.version:
             self.numbers, self.kept = numbers_of(self.kept, is_copied=True), None
+
+
+def part_of(value: Value, base: Value) -> tuple[int | range, ...] | None:
+    """Return the key of a part of data with the numbers of a value, as in `base[key]`; None where it is no part."""
+    if value.layout is None or base.layout is None or value.version != base.version:
+        return None
+    (start, strides), (first, steps) = value.layout, base.layout
+    offset, key, axes = start - first, list[int | range](), iter(zip(value.shape, strides, strict=True))
+    axis = next(axes, None)
+    for count, step in zip(base.shape, steps, strict=True):
+        k, offset = divmod(offset, step) if step else (0, offset)
+        if axis is not None and step <= axis[1] < step * count and axis[1] % step == 0:
+            size, stride = axis
+            key.append(range(k, k + size * (stride // step), stride // step))
+            axis = next(axes, None)
+        else:
+            key.append(k)
+    inside = all(
+        (k if isinstance(k, int) else k[-1] if k else 0) in range(n) for k, n in zip(key, base.shape, strict=True)
+    )
+    if axis is not None or offset or not inside:
+        return None
+    part, whole = value.as_numbers().whole, base.as_numbers().whole
+    picked = None if whole is None else whole[tuple(k if isinstance(k, int) else slice(*_ends(k)) for k in key)]
+    return tuple(key) if part is not None and picked is not None and np.array_equal(part, picked) else None
+
+
+def _ends(k: range) -> tuple[int, int, int]:
+    return k.start, k.stop, k.step
 
 
 @dataclass(eq=False)

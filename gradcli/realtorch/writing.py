@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import heapq
+import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -11,15 +12,16 @@ from typing import Any
 import numpy as np
 import torch
 
+from gradcli.graph.construct import index
 from gradcli.graph.node import Node, leaf
 from gradcli.graph.rewrite import substituted
 from gradcli.pytorch.operations.random import MASK
-from gradcli.pytorch.recording import plain
+from gradcli.pytorch.recording import VIEW, plain
 from gradcli.realtorch.binding import Bound, Source, bound_node
 from gradcli.realtorch.mode import KEY, Recording, edges_of
 from gradcli.realtorch.nodes import computing, saved_tensor
 from gradcli.realtorch.sweep import Sweep, is_leaf
-from gradcli.realtorch.values import PLAIN, Call, Edge, Value, dtype_name, numbers_of
+from gradcli.realtorch.values import PLAIN, Call, Edge, Value, dtype_name, numbers_of, part_of
 from gradcli.record.definition import Definition
 from gradcli.record.numbers import Numbers
 from gradcli.record.record import NOWHERE, CallSite, Contribution, Cut, Hook, Record, Recorder
@@ -77,6 +79,7 @@ class Writer:
         self.places: dict[Edge, tuple[GraphNode, int]] = {}
         self.leaf_edges: dict[GraphNode, Edge] = {}
         self.names: list[tuple[str, Value]] = []  # in the order of definition
+        self.bases: dict[int, list[Value]] = {}  # data with a name, by its storage
         self.retaining: set[Value] = set()
         self.frames: dict[int, int] = {}
         self.outputs: set[Call] = set()  # those that end what a module calls
@@ -112,6 +115,8 @@ class Writer:
         for name, x in self.request.tensors.items():
             value = self.recording.value(x)
             self.names.append((name, value))
+            if value.layout is not None:
+                self.bases.setdefault(value.storage, []).append(value)
             if value.edge is not None:
                 self.by_edge.setdefault(value.edge, value)
 
@@ -315,7 +320,17 @@ class Writer:
                 version=value.version, changed=value.changed, retains=value in self.retaining,
             )  # fmt: skip
             self.storages.setdefault(value.storage, new)
+            self._note_part(value, new)
         return self.ids[value]
+
+    def _note_part(self, value: Value, quantity: int) -> None:
+        """Write of which data with a name a value is a part."""
+        for base in self.bases.get(value.storage, ()) if value.edge is None else ():
+            if math.prod(base.shape) > math.prod(value.shape) and (key := part_of(value, base)) is not None:
+                whole = leaf(base.shape)
+                definition = Definition.of([whole], index(whole, key))
+                self.recorder.operation(VIEW, (), (self._quantity(base),), (quantity,), definitions=[definition])
+                return
 
     def _frame(self, call: Call) -> int:
         """Return a number for the run of a function in which a call is made."""

@@ -28,3 +28,26 @@ def test_a_loop_is_a_recurrence_unless_it_is_unrolled(tmp_path, unroll):
     assert (" for t in 1..7" in text) == (not unroll)
     assert ("by round" in text) == (not unroll)
     assert ("h7 = " in text) == unroll
+
+
+READ = """import torch
+xs = torch.tensor([[1., 0.5], [-0.2, 0.3], [0.8, -1.], [0.1, 0.4], [0.7, 0.9]])
+w = torch.tensor([0.5, 0.2], requires_grad=True)
+h = torch.zeros(2)
+{}
+    h = torch.tanh(w*h + x)
+h.sum().backward()
+"""
+LOOPS = {"rows": ("for t in range(5):\n    x = xs[t]", "xs[t-1]"), "iterated": ("for x in xs:", "xs[t-1]")}
+
+
+@pytest.mark.parametrize("loop", [*LOOPS])
+def test_a_loop_reads_parts_of_data_by_their_names(tmp_path, loop):
+    head, part = LOOPS[loop]
+    path = tmp_path / "loop.py"
+    path.write_text(READ.format(head), "utf-8")
+    (record,) = run_script(path, True).records
+    text = render_pages([page_of(record)], Look("table"))
+    assert part in text
+    assert " in 1..5" in text
+    assert "h[5] = " in text

@@ -29,6 +29,7 @@ from gradcli.script.measured import hooked
 from gradcli.script.operands import whole
 from gradcli.script.pages.quantities import all_of, by_module
 from gradcli.script.scene import CallScene, line_at
+from gradcli.script.system import Recorded
 from gradcli.script.written import decimal
 from gradcli.text.wrapping import in_words
 
@@ -142,7 +143,7 @@ def _of_leaves(scene: CallScene, explained: bool) -> Iterator[Sentence]:
     recorded, call = scene.recorded, scene.recorded.call
     order = {name: k for k, name in enumerate(recorded.wrt)}
     added: list[str] = []
-    for c in sorted(call.leaves, key=lambda c: order.get(recorded.name(c.quantity), 0)):
+    for c in sorted(call.leaves, key=lambda c: (order.get(recorded.name(c.quantity), -1), _named_at(c, recorded))):
         name = recorded.name(c.quantity)
         if c.after is not None:
             if c.before is not None and whole(c.before).any() and recorded.record.quantities[c.quantity].name:
@@ -152,6 +153,12 @@ def _of_leaves(scene: CallScene, explained: bool) -> Iterator[Sentence]:
             yield Partial("", name), f": {numbers_words(c.added)}"
     if added:
         yield (f"To start afresh, write `{added[0]}.grad = None` (or `optimizer.zero_grad()`) before the call.",)
+
+
+def _named_at(c: Contribution, recorded: Recorded) -> int:
+    """Return when the script named a leaf, on the clock of the record."""
+    names = recorded.record.quantities[c.quantity].names
+    return names[0][0] if names else 0
 
 
 def _held(c: Contribution, scene: CallScene) -> str:

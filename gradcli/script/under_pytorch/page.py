@@ -23,7 +23,7 @@ from gradcli.script.system import Recorded
 from gradcli.script.under_pytorch.verify import completed, verified, verify
 from gradcli.text.wrapping import in_words
 
-_MOST = 150  # operations whose formulas are shown
+_MOST = 3_000  # operations whose formulas are held to their numbers: of more, a page would take seconds
 _ROWS = 24  # operations, or lines of the program, that are listed
 _LEAVES = 24  # leaves whose gradients have formulas: of more, the flow says what there is to say
 _FEW = 12  # elements of a value in the table of operations
