@@ -21,13 +21,13 @@ def in_tiles(graph, same, points, count, tile):
     if not schedule.steps:
         return constants
     check(schedule)
-    code = write(schedule, LANES, count % 2 == 1)
+    code = write(schedule, LANES)
     source = re.sub(r"(?m)^  %T = .*", f"  %T = add i64 {tile}, 0", code.source)
     found = {name: np.full((*y.shape, count), np.nan) for name, y in schedule.outputs.items()}
     arrays = [*(np.ascontiguousarray(points[name], dtype=float) for name in schedule.inputs), *found.values()]
     addresses = np.array([a.ctypes.data for a in arrays])
     scratch = np.full(code.rows * tile, np.nan)
     engine, kernel = compiled(source)
-    kernel(count, 0, count, count % 2 == 1, *(a.ctypes.data for a in (addresses, code.same, scratch)))
+    kernel(count, 0, count, *(a.ctypes.data for a in (addresses, code.same, scratch)))
     del engine
     return found | constants

@@ -9,7 +9,6 @@ In the instructions are names and numbers of our own: nothing that a user typed.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass
 from heapq import heappop, heappush
@@ -17,9 +16,8 @@ from typing import Any
 
 import numpy as np
 
-from gradcli.engine.llvm import streams
 from gradcli.engine.llvm.expressions import EXPRESSIONS, REDUCED, definitions
-from gradcli.engine.llvm.fusion import fused, is_fused, is_shifted
+from gradcli.engine.llvm.fusion import fused, is_fused
 from gradcli.engine.llvm.rows import Rows
 from gradcli.engine.llvm.rules import RULES
 from gradcli.engine.llvm.writer import InstructionWriter
@@ -36,7 +34,7 @@ _MANY = 2**14  # rows from which tiles are as short as possible
 _LOOP = 200  # operations in one loop at most: LLVM's time grows faster than the length of a loop
 _LONG = 1_000  # operations from which compilation time counts more than speed
 MAX_STEPS = 20_000
-_ARGUMENTS = [*(f"i64 %{name}" for name in ("n", "from", "stride")), "i1 %large", "ptr %arrays", "ptr %u", "ptr %w"]
+_ARGUMENTS = "i64 %n, i64 %from, i64 %stride, ptr %arrays, ptr %u, ptr %w"
 
 
 class NotCompiledError(Exception):
@@ -45,12 +43,12 @@ class NotCompiledError(Exception):
 
 @dataclass(frozen=True)
 class Code:
-    """The source of a function `kernel(stride, start, stop, large, arrays, u, w)`, for vectors of so many points.
+    """The source of a function `kernel(stride, start, stop, arrays, u, w)`, for vectors of so many points.
 
     It works on the points from `start` to `stop`, `lanes` or more.  `arrays` are the addresses of the inputs, and then
     of the outputs; each is `(points,)` for a scalar and `(elements, points)` for an array, whose rows are `stride`
-    apart.  `large` outputs are written by non-temporal stores.  `u` are the values `same` that do not vary, one after
-    the other, and tables of offsets; `w` is a scratch array of so many rows, each as long as a tile.
+    apart.  `u` are the values `same` that do not vary, one after the other, and tables of offsets; `w` is a scratch
+    array of so many rows, each as long as a tile.
     """
 
     source: str
@@ -83,19 +81,15 @@ def lanes_for(schedule: Schedule) -> int:
     return 4 if len(schedule.steps) > _LONG else 8
 
 
-def write(schedule: Schedule, lanes: int, far: bool = False) -> Code:
-    """Return the source for a schedule, with so many points in a vector.
-
-    With `far`, the results exceed the outer cache: all of them are streamed.
-    """
+def write(schedule: Schedule, lanes: int) -> Code:
+    """Return the source for a schedule, with so many points in a vector."""
     w = InstructionWriter(lanes, EXPRESSIONS | REDUCED)
     outside = [*schedule.inputs.values(), *schedule.outputs.values()]
     inputs = len(schedule.inputs)
     steps = {n for n in schedule.steps if not is_view(n)}
-    streamed = _streamed(schedule, far)
     for j, node in enumerate(outside):
         if node not in w.arrays and (j < inputs or node in steps):
-            w.arrays[node] = _outside(j, node, node in streamed)
+            w.arrays[node] = _outside(j, node)
     _constants(w, schedule)
     _steps(w, schedule)
     for j, node in enumerate(outside[inputs:], inputs):
@@ -113,20 +107,9 @@ def _tile(rows: int, outside: int) -> int:
     return longest * 64 + 8  # rows a power of two apart would share one set of the cache's lines
 
 
-def _outside(j: int, node: Node, streamed: bool = False) -> Rows:
+def _outside(j: int, node: Node) -> Rows:
     """Return the array of an input or an output."""
-    return Rows(np.arange(node.size).reshape(node.shape), j, node.dtype == "bool", streamed)
-
-
-def _streamed(schedule: Schedule, far: bool) -> set[Node]:
-    """Return the outputs that are streamed: those that a kernel only writes, each element once.
-
-    For scalars the copy takes longer than it saves, unless they are far.
-    """
-    times = Counter(schedule.outputs.values())
-    read = {a for step in schedule.steps for a in step.args}
-    alone = (n for n in times if times[n] == 1 and n not in read and (n.shape or far))
-    return {n for n in alone if n.op in EXPRESSIONS or is_shifted(n)}
+    return Rows(np.arange(node.size).reshape(node.shape), j, node.dtype == "bool")
 
 
 def _constants(w: InstructionWriter, schedule: Schedule) -> None:
@@ -216,15 +199,12 @@ def _fused(w: InstructionWriter, nodes: Sequence[Node], stored: Container[Node])
             local[node] = EXPRESSIONS[node.op](w, *values)
             if node in stored:
                 w.store(w.allocate(node), k, local[node])
-    for result in results.values():
-        result.end(w)
 
 
-# The last points, which do not fill a vector, are computed again with those before them.  The fence orders non-temporal
-# stores.
+# The last points, which do not fill a vector, are computed again with those before them.
 _KERNEL = """
 define void @kernel(
-  i64 %stride, i64 %first, i64 %stop, i1 %large, ptr %arrays, ptr %u, ptr %w) nounwind {{
+  i64 %stride, i64 %first, i64 %stop, ptr %arrays, ptr %u, ptr %w) nounwind {{
 start:
 {length}
   %last = sub i64 %stop, {lanes}
@@ -240,7 +220,6 @@ tile:
   %more = icmp slt i64 %next, %stop
   br i1 %more, label %tile, label %done
 done:
-  fence seq_cst
   ret void
 }}
 declare i64 @llvm.smin.i64(i64, i64)
@@ -249,17 +228,16 @@ declare void @llvm.prefetch.p0(ptr, i32, i32, i32)
 _METADATA = """
 !0 = !{}
 !1 = !{!"branch_weights", i32 1, i32 1000}
-!2 = !{i32 1}
 """
 
 
 def _source(w: InstructionWriter, tile: int) -> str:
     length = f"  %T = add i64 {tile}, 0"
     w.tile.append(length)
-    loops = "\n".join(f"  call void @loop{k}({', '.join(_ARGUMENTS)})" for k in range(w.parts))
+    loops = "\n".join(f"  call void @loop{k}({_ARGUMENTS})" for k in range(w.parts))
     kernel = _KERNEL.format(length=length, lanes=w.lanes, loops=loops)
     functions = definitions(w.called, w.lanes)
-    return "\n".join([*_flat(w.lines), kernel, *functions, streams.SOURCE, _METADATA])
+    return "\n".join([*_flat(w.lines), kernel, *functions, _METADATA])
 
 
 def _flat(lines: Iterable[Any]) -> Iterable[str]:

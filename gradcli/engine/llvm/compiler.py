@@ -18,7 +18,7 @@ from gradcli.engine.llvm.code import NotCompiledError
 from gradcli.engine.llvm.expressions import LIBRARY
 
 _LONG = 2**18  # characters of a source, on which LLVM should spend less of its effort
-_NUMBERS, _POINTERS = 3, 3  # of a kernel's arguments, before and behind a condition
+_NUMBERS, _POINTERS = 3, 3  # of a kernel's arguments
 
 
 @cache
@@ -48,7 +48,7 @@ def compiled(source: str) -> tuple[Any, Callable[..., None]]:
     machine = _machine(effort)
     engine = llvm.create_mcjit_compiler(optimized(source, machine, effort), machine)
     engine.finalize_object()
-    kernel = ctypes.CFUNCTYPE(None, *[ctypes.c_int64] * _NUMBERS, ctypes.c_bool, *[ctypes.c_void_p] * _POINTERS)
+    kernel = ctypes.CFUNCTYPE(None, *[ctypes.c_int64] * _NUMBERS, *[ctypes.c_void_p] * _POINTERS)
     return engine, kernel(engine.get_function_address("kernel"))
 
 

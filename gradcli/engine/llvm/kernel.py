@@ -22,8 +22,6 @@ from gradcli.graph.operations import OPERATIONS
 
 _COSTS = {**dict.fromkeys(LIBRARY, 16), "div": 4}  # of an element, in additions, where it is not 1
 _THREAD = 2**22  # additions whose time is worth a thread
-# Bytes of the outputs: from here on they do not fit in the inner caches, and in the outer one neither.
-_LARGE, _FAR = 2**20, 2**23
 _REMEMBERED = 2**25  # bytes of the outputs of a call whose arrays are kept until the next one, at most
 
 
@@ -40,7 +38,7 @@ class LlvmKernel:
         self._inputs, self._outputs = list(schedule.inputs), list(schedule.outputs)
         self._output_size = sum(n.size for n in schedule.outputs.values())
         self._lanes = lanes_for(schedule)
-        self._functions: dict[tuple[int, bool], _Function] = {}
+        self._functions: dict[int, _Function] = {}
         self._lock = Lock()
         self._last: tuple[tuple[Array, ...], Array] = (), np.empty(0, np.int64)
         self.fewest = max(1, _THREAD // max(1, sum(map(_cost, schedule.steps))))
@@ -53,17 +51,16 @@ class LlvmKernel:
         """Return the work that computes the results at a block of points; None unless they are contiguous float64."""
         arrays = _in_order(points, self._inputs) + _in_order(results, self._outputs)
         count = arrays[-1].shape[-1]
-        output_bytes = 8 * count * self._output_size
-        addresses = self._addresses(arrays, output_bytes)
+        addresses = self._addresses(arrays, 8 * count * self._output_size)
         if addresses is None:
             return None
 
         def work(buffers: list[Array], start: int, stop: int) -> None:
-            function = self._function(stop - start, output_bytes)
+            function = self._function(stop - start)
             if buffers[0].size < function.scratch:
                 buffers[0] = np.empty(function.scratch)
             pointers = (a.ctypes.data for a in (addresses, function.same, *buffers))
-            function.call(count, start, stop, output_bytes > _LARGE, *pointers)  # large: non-temporal stores
+            function.call(count, start, stop, *pointers)
 
         return work
 
@@ -82,19 +79,13 @@ class LlvmKernel:
             self._last = arrays, addresses
         return addresses
 
-    def _function(self, count: int, output_bytes: int) -> _Function:
-        """Return the function for so many points and bytes of results, made when it is wanted.
-
-        There is another for fewer points than a vector has.  One for large results serves small ones too.
-        """
+    def _function(self, count: int) -> _Function:
+        """Return the function for so many points, made when it is wanted: another for fewer than a vector has."""
         lanes = self._lanes if count >= self._lanes else 1
-        far = lanes > 1 and output_bytes > _FAR
         with self._lock:
-            function = self._functions.get((lanes, far)) or self._functions.get((lanes, True))
-            if function is None:
-                code = write(self._schedule, lanes, far)
-                function = self._functions[lanes, far] = _Function(code)
-            return function
+            if lanes not in self._functions:
+                self._functions[lanes] = _Function(write(self._schedule, lanes))
+            return self._functions[lanes]
 
 
 class _Function:

@@ -12,9 +12,8 @@ class Rows(IndexMap):
     """An array of rows.
 
     `buffer` is `w` for the scratch array, `u` for what does not vary, or the index of an input or output.  The values
-    of a `condition` are stored as 1 or 0.  A `streamed` output is only written: see `InstructionWriter.store_at`.
+    of a `condition` are stored as 1 or 0.
     """
 
     buffer: str | int = "w"
     condition: bool = False
-    streamed: bool = False

@@ -24,7 +24,7 @@ from gradcli.loops.builder import Counter
 Values = tuple[str, ...]
 
 # The points of a tile, its first one, and memory: see `code.Code`.
-PARAMETERS = "i64 %n, i64 %from, i64 %stride, i1 %large, " + ", ".join(
+PARAMETERS = "i64 %n, i64 %from, i64 %stride, " + ", ".join(
     [*(f"ptr noalias nocapture readonly %{name}" for name in ("arrays", "u")), "ptr noalias nocapture %w"]
 )
 _AHEAD = 32  # points: the distance of prefetches
@@ -68,7 +68,6 @@ class InstructionWriter:
         self._counters: set[Counter] = set()  # of the loops around that over the points
         # The largest offset at which each input is read, by its buffer and the strides of the loops' counters.
         self._last: dict[tuple[int, tuple[tuple[str, int], ...]], int] = {}
-        self._stored: list[tuple[Rows, Counter, Node]] = []  # elements of streamed outputs, with their scratch rows
 
     # Instructions
 
@@ -148,12 +147,6 @@ class InstructionWriter:
             return self.number(counter)
         return self._spread(self.new(f"sitofp i64 {counter} to double"))
 
-    def in_ring(self, counter: Counter, ahead: int, size: int) -> Counter:
-        """Return the index in a ring of that size, so many iterations ahead."""
-        if size <= 1:
-            return 0
-        return self.new(f"urem i64 {self.new(f'add i64 {counter}, {ahead}')}, {size}")
-
     def _spread(self, scalar: str) -> str:
         first = self.new(f"insertelement {self.vector} poison, double {scalar}, i64 0")
         zeros = "zeroinitializer"
@@ -186,7 +179,6 @@ class InstructionWriter:
         yield [loop.counter if loop else 0 for loop in loops]
         self._prefetch_next()
         self._close(points)
-        self._stream()
         for loop in reversed([loop for loop in loops if loop]):
             self._close(loop)
         self.lines += ["  ret void", "}"]
@@ -200,16 +192,6 @@ class InstructionWriter:
             offset = self._sum(number + terms[-1][1], self._multiples(terms))
             self._prefetch(self._address(self._start(buffer, offset), self._at[1]))
         self._last.clear()
-
-    def _stream(self) -> None:
-        """Copy the rows of streamed outputs to their arrays."""
-        for array, offset, row in self._stored:
-            assert isinstance(array.buffer, int)
-            to = self._address(self._start(array.buffer, offset), "%from")
-            source = self._row(int(self.arrays[row].index))
-            self.lines.append(f"  call void @stream(ptr {to}, ptr {source}, i64 %n, i1 %large)")
-            self.release(row)
-        self._stored.clear()
 
     def fold(
         self,
@@ -321,15 +303,7 @@ class InstructionWriter:
         return self.new(f"load {self.vector}, ptr {pointer}, align 8")
 
     def store_at(self, array: Rows, offset: Counter, value: str) -> None:
-        """Write a value into the element at this offset.
-
-        That of a streamed output waits in a row of the scratch array, which stays in the cache: see `streams`.
-        """
-        if array.streamed:
-            row = Node("row", (), ())
-            self._stored.append((array, offset, row))
-            array = self.allocate(row)
-            offset = int(array.index)
+        """Write a value into the element at this offset."""
         self.lines.append(f"  store {self.vector} {self.numeric(value)}, ptr {self._pointer(array, offset)}, align 8")
 
     def _offset(self, array: Rows, counters: Sequence[Counter]) -> Counter:
@@ -344,7 +318,7 @@ class InstructionWriter:
                 offset += counter * stride
             elif stride:
                 terms.append((counter, stride))
-        if isinstance(array.buffer, int) and not array.streamed and terms and self._counters.issuperset(dict(terms)):
+        if isinstance(array.buffer, int) and terms and self._counters.issuperset(dict(terms)):
             key = array.buffer, tuple(terms)
             self._last[key] = max(offset, self._last.get(key, offset), key=lambda n: n * terms[-1][1])
         return self._sum(offset, self._multiples(terms))

@@ -1,14 +1,13 @@
-"""Results that go by the cache, and those that are put together in rows before they are written once."""
+"""Scatters of moved parts in one loop, the prefetch of the next row, and results anywhere in memory."""
 
 import numpy as np
 import pytest
 from llvm_source import in_tiles
-from numpy.testing import assert_allclose, assert_array_equal
+from numpy.testing import assert_array_equal
 from test_compiled import expected_of, whole_numbers
 
 from gradcli import parse, vjp
 from gradcli.engine.compiled import Compiled
-from gradcli.engine.llvm import kernel
 from gradcli.engine.llvm.code import write
 from gradcli.engine.schedule import Schedule
 
@@ -37,19 +36,14 @@ def test_scatter_of_parts_that_are_moved(text, count):
         assert_array_equal(in_tiles(graph, {}, points, count, 4)[name], value)
 
 
-def test_each_element_is_written_once_and_the_next_row_is_asked_for():
+def test_the_next_row_is_asked_for():
     source = write(Schedule.of(vjp(parse(MOVED[0], x=(100,))), {}), 8).source
     (loop,) = (part for part in source.split("define internal void @loop") if "fsub" in part)
-    # The address of `x.grad` is taken to send a row there, not to read what is there, nor to ask memory for it.
-    assert loop.count("ptr %arrays, i64 2") == loop.count("@stream") == 1
-    assert loop.count("@llvm.prefetch") == 1
+    assert loop.count("@llvm.prefetch") >= 1
 
 
-@pytest.mark.parametrize("large", [0, 2**60], ids=["large", "small"])
 @pytest.mark.parametrize("count", [1, 7, 64, 1037])
-def test_rows_begin_anywhere_in_a_line_of_the_cache(monkeypatch, large, count):
-    for limit in ("_LARGE", "_FAR"):
-        monkeypatch.setattr(f"gradcli.engine.llvm.kernel.{limit}", large)
+def test_rows_begin_anywhere_in_a_line_of_the_cache(count):
     graph = parse("y = 2*x + s; z = 3*s - 1", x=(3,))
     run = Compiled(graph, engine="llvm", threads=2)
     run.kernel.fewest = 100
@@ -62,16 +56,3 @@ def test_rows_begin_anywhere_in_a_line_of_the_cache(monkeypatch, large, count):
         for name, value in expected.items():
             assert_array_equal(out[name], value)
             assert np.isnan(memory[name]).sum() == 20  # nothing beside it is written
-
-
-def test_one_more_function_is_made_for_results_that_are_far(monkeypatch):
-    monkeypatch.setattr("gradcli.engine.llvm.kernel._FAR", 8 * 3000)
-    made, compiled = [], kernel.compiled
-    monkeypatch.setattr(kernel, "compiled", lambda source: made.append(source) or compiled(source))
-    for f, counts, functions in ((np.sin, (100, 2000, 4000), 2), (np.exp, (4000, 100, 2000), 1), (np.tanh, (3, 5), 1)):
-        run = Compiled(parse(f"y = {f.__name__}(x)"), engine="llvm", threads=1)
-        made.clear()
-        for count in counts:
-            x = np.linspace(-1, 1, count)
-            assert_allclose(run({"x": x})["y"], f(x), rtol=1e-15)
-        assert len(made) == functions
