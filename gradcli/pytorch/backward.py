@@ -220,6 +220,8 @@ class Call:
                 raise torch_error("no derivative", step.recipe.op)
             words = (missing, f"inplace version of {missing[:-1]}") if missing[-1] == "_" else (step.recipe.op, missing)
             raise torch_error("no derivative of its name", *words)
+        if not step.is_custom and step.pull.lacks_derivative:
+            raise torch_error("no derivative of its name", step.recipe.op, step.recipe.op)
         grad_inputs = step.grad_inputs(grads, self.create) if step.is_custom else vjp(step, grads, self.create)
         if self.explained:
             self.pulled_steps[step] = Pulled(step, grads, grad_inputs)

@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 
-from gradcli.errors import InputError
 from gradcli.graph import construct
 from gradcli.graph.construct import call
 from gradcli.graph.dtypes import KEEPING_INTEGERS, DType
@@ -234,12 +233,7 @@ class VocabularyRow:
                 numbers = [number(v, dtype, self.name) for v in varying]
             else:
                 numbers = [number(v, result_dtype((operands[0], v)), self.name) for v in varying]
-            try:
-                return apply(self.name, make, operands, settings, step, numbers)
-            except InputError as error:
-                if error.key == "no slope":
-                    raise torch_error("no derivative of its name", self.name, self.name) from None
-                raise
+            return apply(self.name, make, operands, settings, step, numbers)
 
         return run
 

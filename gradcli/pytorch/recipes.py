@@ -23,7 +23,7 @@ from gradcli.engine.numpy_target import forward
 from gradcli.errors import InputError
 from gradcli.graph import shapes as graph_shapes
 from gradcli.graph.graph import Graph, scheduled
-from gradcli.graph.node import Node, cast, leaf
+from gradcli.graph.node import Node, cast, const, leaf
 from gradcli.graph.operations import OPERATIONS
 from gradcli.graph.rewrite import common_subexpressions, substituted
 from gradcli.graph.vjp import residuals_of, sweep
@@ -154,6 +154,7 @@ class Pull:
 
     def __init__(self, recipe: Recipe, active: tuple[int, ...]) -> None:
         self._recipe, self.active = recipe, active
+        self.lacks_derivative = False
         rule = self._derived()  # which is not kept: most scripts need the numbers alone
         self.derivatives: dict[Any, Any] = {}  # as operations: see `double_backward`
         self._count = len(recipe.operands)
@@ -177,9 +178,17 @@ class Pull:
         recipe = self._recipe
         outputs = {f"y{i}": n for i, n in enumerate(recipe.outputs)}
         graph = Graph.of({str(i): n for i, n in enumerate(recipe.inputs)}, outputs)
-        swept = sweep(graph, map(str, self.active))
+        try:
+            swept = sweep(graph, map(str, self.active))
+        except InputError as error:
+            if error.key != "no slope":
+                raise
+            self.lacks_derivative = True  # an error of the backward pass, in PyTorch too
+            swept = sweep(graph, ())
         results = {n: leaf(n.shape, n.dtype) for n in recipe.outputs}
-        new = substituted([swept.gradients[str(i)] for i in self.active], results)
+        zeros = {str(i): const(0, recipe.inputs[i].shape) for i in self.active} if self.lacks_derivative else {}
+        gradients = {**zeros, **swept.gradients}
+        new = substituted([gradients[str(i)] for i in self.active], results)
         inputs = [*recipe.operands, *results.values(), *recipe.numbers, *(swept.cotangents[y] for y in outputs)]
         grads = [cast(n, recipe.inputs[i].dtype) for n, i in zip(new, self.active, strict=True)]
         return _Rule(inputs, grads)

@@ -32,6 +32,7 @@ print(torch.special.zeta(torch.tensor([1.0, 0.5, 2.0, 2.0, 2.0]), torch.tensor([
 g, = torch.autograd.grad(torch.special.zeta(x, q).sum(), q, create_graph=True)
 g.sum().backward()
 print(g.detach(), q.grad, torch.special.zeta(x, x, out=torch.zeros(2)))
+print(torch.special.zeta(x.clone().requires_grad_(), q).requires_grad)
 for wrong in (lambda: torch.special.zeta(x.clone().requires_grad_(), q).sum().backward(), lambda: torch.special.zeta("a", 2.0), lambda: torch.special.zeta(2, 3)):
     try: wrong()
     except (NotImplementedError, TypeError) as e: print(type(e).__name__, e)
