@@ -69,7 +69,7 @@ class CompiledCall:
             key, values = (key, tuple(v)), [*values, *(np.asarray(w, float) for w in v.values())]
         for ready in self._ready.get(key, ()):
             results = ready.run(*values)
-            if not ready.expected or _holds(results, ready.expected):
+            if not ready.expected or all(np.array_equal(x, e) for x, e in zip(results, ready.expected, strict=False)):
                 return ready.shaped(results)
         ready = self._trace(args, named, v)
         self._ready.setdefault(key, []).append(ready)
@@ -158,7 +158,3 @@ def _defaults(parameters: Mapping[str, Parameter]) -> dict[int, tuple[Any, ...]]
             break
         result[k] = (*(np.asarray(x, float) for _, x in leaves(listed[k].default, "")), *result[k + 1])
     return result
-
-
-def _holds(results: Sequence[Any], expected: Sequence[Any]) -> bool:
-    return all(np.array_equal(x, e) for x, e in zip(results, expected, strict=False))

@@ -27,10 +27,6 @@ def _zeros(w: ArrayWriter, node: Node) -> str:
     return w.named(f"np.zeros({_shape(w, node.shape)})", w.own_name(node))
 
 
-def _scatter(w: ArrayWriter, node: Node, args: Sequence[Text]) -> str:
-    return scattered(w, node, args, _zeros(w, node))
-
-
 def _scatter_add(w: ArrayWriter, node: Node, args: Sequence[Text]) -> str:
     axis, indices, _ = node.settings
     name = _zeros(w, node)
@@ -160,7 +156,7 @@ RULES: dict[str, Rule | str] = {
     "tril": _triangle("tril"),
     "take": _take,
     "scatter_add": _scatter_add,
-    "scatter": _scatter,
+    "scatter": lambda w, node, args: scattered(w, node, args, _zeros(w, node)),
     "concatenate": _concatenate,
     "stack": _stack,
 }

@@ -229,10 +229,6 @@ def _matmul(w: ModelWriter, node: Node, args: Sequence[str]) -> str:
 # Movement
 
 
-def _reshape(w: ModelWriter, node: Node, args: Sequence[str]) -> str:
-    return w.add("Reshape", args[0], w.integers(node.shape))
-
-
 def _index(w: ModelWriter, node: Node, args: Sequence[str]) -> str:
     key = [range(k, k + 1) if isinstance(k, int) else k for k in node.settings[0] if k is not None]
     cuts = [(axis, k) for axis, k in enumerate(key) if k != range(node.args[0].shape[axis])]
@@ -322,10 +318,6 @@ def _triangle(upper: int) -> Rule:
     return rule
 
 
-def _concatenate(w: ModelWriter, node: Node, args: Sequence[str]) -> str:
-    return w.add("Concat", *args, axis=node.settings[0])
-
-
 def _stack(w: ModelWriter, node: Node, args: Sequence[str]) -> str:
     axis = node.settings[0]
     return w.add("Concat", *(w.add("Unsqueeze", a, w.integers([axis])) for a in args), axis=axis)
@@ -351,9 +343,9 @@ RULES: dict[str, Rule] = {
     "matmul": _matmul,
     "einsum": lambda w, node, args: w.add("Einsum", *args, equation=node.settings[0]),
     "transpose": lambda w, node, args: w.add("Transpose", args[0], perm=list(node.settings[0])),
-    "reshape": _reshape,
+    "reshape": lambda w, node, args: w.add("Reshape", args[0], w.integers(node.shape)),
     "broadcast": lambda w, node, args: w.add("Expand", args[0], w.integers(node.shape)),
     "index": _index, "take": _take, "scatter_add": _scatter_add, "scatter": _scatter,
-    "concatenate": _concatenate, "stack": _stack,
+    "concatenate": lambda w, node, args: w.add("Concat", *args, axis=node.settings[0]), "stack": _stack,
     "cast": _cast, "diagonal": _diagonal, "from_diagonal": _from_diagonal, "triu": _triangle(1), "tril": _triangle(0),
 }  # fmt: skip

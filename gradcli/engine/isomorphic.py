@@ -101,7 +101,7 @@ class _Groups:
         for i, p in zip(varying, indices, strict=True):
             args[i] = _rows(self._whole(self._of[first.args[i]]), [p[n.args[i]] for n in kind.members])
         kind.whole = Node(first.op, tuple(args), (len(kind.members),), first.settings, first.dtype)
-        self._new |= {n: _row(kind.whole, i) for i, n in enumerate(kind.members)}
+        self._new |= {n: Node("index", (kind.whole,), (), ((i,),)) for i, n in enumerate(kind.members)}
 
     def _is_array(self, kind: _Kind | None) -> bool:
         """Return whether the scalars of a kind are an array, or can be stacked to one."""
@@ -115,10 +115,6 @@ class _Groups:
             else:
                 kind.whole = Node("stack", tuple(kind.members), (len(kind.members),), (0,))
         return kind.whole
-
-
-def _row(whole: Node, i: int) -> Node:
-    return Node("index", (whole,), (), ((i,),))
 
 
 def _rows(whole: Node, numbers: list[int]) -> Node:

@@ -17,7 +17,6 @@ from gradcli.engine import functions, linear_algebra, products, sorting
 from gradcli.engine.functions import into, with_out
 from gradcli.errors import InputError
 from gradcli.graph.array import Array
-from gradcli.graph.dtypes import DType
 from gradcli.graph.einsum import labels
 from gradcli.graph.einsum import products as products_of
 from gradcli.graph.node import Node
@@ -65,10 +64,6 @@ def _of_library(op: str) -> Callable[..., Array]:
         raise InputError(f"the NumPy engine has no function for `{op}`")
     function: Callable[..., Array] = attrgetter(name)(np)
     return function
-
-
-def _cast(dtype: DType, x: Array, out: Array | None = None) -> Array:
-    return into(out, x if x.dtype == object else x.astype(dtype))
 
 
 _LONG = 4096  # terms from which float32 numbers are added as float64: NumPy's own error grows with their number
@@ -156,5 +151,5 @@ NUMPY: dict[str, Callable[..., Array]] = {
     "matmul": _matmul,
     **{op: getattr(linear_algebra, op) for op in ("einsum", "det", "inv", "solve", "cofactors")},
     **{op: getattr(linear_algebra, op) for op in ("eigvalsh", "eigvecsh", "svdvals", "svd_u", "svd_vh")},
-    "cast": _cast,
+    "cast": lambda dtype, x, out=None: into(out, x if x.dtype == object else x.astype(dtype)),
 }

@@ -1,8 +1,8 @@
 """The register of operators.
 
 An operator is a function of its inputs, which are positional, and of its attributes, which are keywords with the
-defaults of the specification.  The annotation of an input says how it is read: `Node` is a node, `Array` must be known
-while the model is read (integers that are shapes, axes or indices), `Value` is either.
+defaults of the specification.  The annotation of an input says how it is read: `Node`, or none, is a node, `Array` must
+be known while the model is read (integers that are shapes, axes or indices), `Value` is either.
 """
 
 from __future__ import annotations

@@ -283,7 +283,7 @@ _PLAIN = (int, float, str, list)  # attributes that a text tells apart
 
 def takes_node(parameter: Parameter) -> bool:
     """Return whether an operator takes an input as a node, known or not."""
-    return str(parameter.annotation).startswith("Node")
+    return parameter.annotation is Parameter.empty or str(parameter.annotation).startswith("Node")
 
 
 def is_named(node: Any, value: Value) -> bool:

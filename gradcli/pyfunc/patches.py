@@ -119,16 +119,12 @@ def _converted(original: Callable[..., Any]) -> Rule:
 
 def _of_tracers(obj: Any, dtype: Any, copy: bool) -> Any:
     kind = None if dtype is None else np.dtype(dtype).kind
-    if kind in ("i", "u", "b") and not _is_kind(obj, kind):
+    if kind in ("i", "u", "b") and not (type(obj) is Tracer and obj.dtype.kind in "biu" and kind in "iu"):
         raise InputError(f"an array of {np.dtype(dtype)} has no derivative", hint="leave out `dtype`")
     if type(obj) is Tracer:
         return apply(np.copy, obj) if copy else obj
     known = known_values(obj)
     return traced(lift(obj), None if known is None else np.array(known, float))
-
-
-def _is_kind(obj: Any, kind: str) -> bool:
-    return type(obj) is Tracer and obj.dtype.kind in "biu" and kind in "iu"
 
 
 def _dispatched(original: Callable[..., Any]) -> Rule:

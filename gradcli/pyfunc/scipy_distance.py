@@ -15,24 +15,16 @@ def _cosine(a: Any, b: Any) -> Any:
     return 1 - np.sum(a * b, -1) / (np.linalg.norm(a, axis=-1) * np.linalg.norm(b, axis=-1))
 
 
-def _minkowski(a: Any, b: Any, p: float = 2.0) -> Any:
-    return np.linalg.norm(a - b, p, axis=-1)
-
-
-def _mahalanobis(a: Any, b: Any, VI: Any) -> Any:
-    return np.sqrt(np.sum((a - b) @ VI * (a - b), -1))
-
-
 # Distances of vectors, which are the last axes.
 _METRICS: dict[str, Callable[..., Any]] = {
     "euclidean": lambda a, b: np.linalg.norm(a - b, axis=-1),
     "sqeuclidean": lambda a, b: np.sum((a - b) ** 2, -1),
     "cityblock": lambda a, b: np.sum(np.abs(a - b), -1),
     "chebyshev": lambda a, b: np.max(np.abs(a - b), -1),
-    "minkowski": _minkowski,
+    "minkowski": lambda a, b, p=2.0: np.linalg.norm(a - b, p, axis=-1),
     "cosine": _cosine,
     "correlation": lambda a, b: _cosine(a - np.mean(a, -1, keepdims=True), b - np.mean(b, -1, keepdims=True)),
-    "mahalanobis": _mahalanobis,
+    "mahalanobis": lambda a, b, VI: np.sqrt(np.sum((a - b) @ VI * (a - b), -1)),
 }
 
 

@@ -245,7 +245,7 @@ class _Locals:
         result: dict[str, Node] = {}
         done = {*outputs.values(), *inputs.values()}
         for name, node in [*self._found, *((n, x.node) for n, x in self._last.items() if not x.is_known)]:
-            if node in done or node.dtype == "bool" or (node.is_constant and not _is_large(node)):
+            if node in done or node.dtype == "bool" or (node.is_constant and not isinstance(node.settings[0], Weights)):
                 continue
             done.add(node)
             result[numbered(name)] = node
@@ -285,10 +285,6 @@ class _Numbered:
             label = f"{stem}_{k}"
         self._taken.add(label)
         return label
-
-
-def _is_large(node: Node) -> bool:
-    return isinstance(node.settings[0], Weights)
 
 
 def _is_filled(cell: Any) -> bool:

@@ -35,10 +35,6 @@ def _joined(name: str) -> Rule:
     return lambda w, a, b: w.new(f"{name} {w.masks} {w.condition(a)}, {w.condition(b)}", "m")
 
 
-def _not(w: InstructionWriter, a: str) -> str:
-    return w.compare("oeq", w.numeric(w.condition(a)), w.number(0))
-
-
 def first(how: str) -> Rule:
     """Return a rule for the first of two values where a comparison holds or it is NaN, and the second elsewhere."""
 
@@ -97,10 +93,6 @@ def _sign(w: InstructionWriter, x: str) -> str:
     return w.select(w.compare("olt", x, zero), w.number(-1), above)
 
 
-def _where(w: InstructionWriter, condition: str, a: str, b: str) -> str:
-    return w.select(w.condition(condition), w.numeric(a), w.numeric(b))
-
-
 def _gamma(w: InstructionWriter, x: str) -> str:
     # C may have inf where NumPy's is NaN: at integers below 0, and at -inf.
     zero = w.number(0)
@@ -122,7 +114,7 @@ EXPRESSIONS: dict[str, Rule] = {
     "maximum": first("ogt"),
     "minimum": first("olt"),
     "clamp": _clamp,
-    "where": _where,
+    "where": lambda w, condition, a, b: w.select(w.condition(condition), w.numeric(a), w.numeric(b)),
     "mod": lambda w, a, b: _remainder(w, a, b)[0],
     "heaviside": _heaviside,
     "sign": _sign,
@@ -135,7 +127,7 @@ EXPRESSIONS: dict[str, Rule] = {
     "ne": _comparison("une"),
     "and": _joined("and"),
     "or": _joined("or"),
-    "not": _not,
+    "not": lambda w, a: w.compare("oeq", w.numeric(w.condition(a)), w.number(0)),
 }
 
 

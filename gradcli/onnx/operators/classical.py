@@ -16,7 +16,7 @@ from gradcli.graph.node import Node, cast, compare, const
 from gradcli.graph.operations import OPERATIONS
 from gradcli.graph.rewrite import rewritten
 from gradcli.graph.shapes import size_of
-from gradcli.onnx.register import operator
+from gradcli.onnx.register import add, operator
 from gradcli.onnx.values import Value, gather, lift, reshape
 
 ML = "ai.onnx.ml."
@@ -40,9 +40,7 @@ def _transformed(x: Node, how: str) -> Node:
     raise InputError(f"the transformation `{how[:40]}` is not supported")
 
 
-@operator(ML + "Scaler")
-def _scaler(x: Node, *, offset: Any = (0.0,), scale: Any = (1.0,)) -> Node:
-    return (x - _row(offset, x)) * _row(scale, x)
+add(lambda x, *, offset=(0.0,), scale=(1.0,): (x - _row(offset, x)) * _row(scale, x), ML + "Scaler")
 
 
 @operator(ML + "Normalizer")
@@ -118,9 +116,7 @@ def _numbers(name: str, attributes: dict[str, Any]) -> Array:
     return np.asarray(next(given, ())).reshape(-1)
 
 
-@operator(ML + "Binarizer")
-def _binarizer(x: Node, *, threshold: float = 0.0) -> Node:
-    return where(x > lift(np.asarray(threshold)), 1, 0)
+add(lambda x, *, threshold=0.0: where(x > lift(np.asarray(threshold)), 1, 0), ML + "Binarizer")
 
 
 @operator(ML + "FeatureVectorizer")

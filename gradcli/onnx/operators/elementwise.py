@@ -31,22 +31,12 @@ _BINARY = {
 _CONDITIONS = {"lt", "gt", "le", "ge", "eq", "and", "or", "not"}
 
 
-def _call(op: str, *x: Node) -> Node:
-    return compare(op, *x) if op in _CONDITIONS else call(op, *x)
+def _unary(op: str, x: Node) -> Node:
+    return compare(op, x) if op in _CONDITIONS else call(op, x)
 
 
-def _unary(op: str) -> Callable[..., Node]:
-    def build(x: Node) -> Node:
-        return _call(op, x)
-
-    return build
-
-
-def _binary(op: str) -> Callable[..., Node]:
-    def build(a: Node, b: Node) -> Node:
-        return _call(op, a, b)
-
-    return build
+def _binary(op: str, a: Node, b: Node) -> Node:
+    return compare(op, a, b) if op in _CONDITIONS else call(op, a, b)
 
 
 def _aligned(build: Callable[..., Value]) -> Callable[..., Value]:
@@ -60,15 +50,13 @@ def _aligned(build: Callable[..., Value]) -> Callable[..., Value]:
 
 
 for _name, _op in _UNARY.items():
-    add(_unary(_op), _name)
+    add(partial(_unary, _op), _name)
 for _name, _op in _BINARY.items():
-    add(_binary(_op), _name, since=7)
-    add(_aligned(_binary(_op)), _name)
+    add(partial(_binary, _op), _name, since=7)
+    add(_aligned(partial(_binary, _op)), _name)
 
 
-@operator("PRelu")
-def _prelu_old(x: Node, slope: Node) -> Node:
-    return call("leaky_relu", x, channels(slope, x) if slope.size > 1 else slope)
+add(lambda x, slope: call("leaky_relu", x, channels(slope, x) if slope.size > 1 else slope), "PRelu")
 
 
 @operator("Div", since=7)
@@ -88,14 +76,10 @@ def _divided(a: Array, b: Array) -> Array:
 add(_aligned(_div), "Div")
 
 
-@operator("Mod")
-def _mod(a: Node, b: Node, *, fmod: int = 0) -> Node:
-    return call("fmod" if fmod else "mod", a, b)
+add(lambda a, b, *, fmod=0: call("fmod" if fmod else "mod", a, b), "Mod")
 
 
-@operator("Reciprocal")
-def _reciprocal(x: Node) -> Node:
-    return 1 / x
+add(lambda x: 1 / x, "Reciprocal")
 
 
 @operator("Xor", since=7)
@@ -136,9 +120,7 @@ add(partial(_several, "minimum"), "Min")
 add(partial(_several, "add"), "Sum")
 
 
-@operator("Mean")
-def _mean(*x: Node) -> Node:
-    return _several("add", *x) / len(x)
+add(lambda *x: _several("add", *x) / len(x), "Mean")
 
 
 @operator("Where")
@@ -166,10 +148,6 @@ def _softmax_without(condition: Node, y: Node) -> Node:
 
 @operator("Clip", since=11)
 def _clip(x: Node, low: Node | None = None, high: Node | None = None) -> Node:
-    return _between(x, low, high)
-
-
-def _between(x: Node, low: Node | None, high: Node | None) -> Node:
     if low is None and high is None:
         return x
     if low is not None and high is not None and not (low.is_constant and high.is_constant):
@@ -179,12 +157,11 @@ def _between(x: Node, low: Node | None, high: Node | None) -> Node:
 
 @operator("Clip")
 def _clip_old(x: Node, *, min: float = -math.inf, max: float = math.inf) -> Node:
-    return _between(x, number(min) if min > -3e38 else None, number(max) if max < 3e38 else None)
+    y: Node = _clip(x, number(min) if min > -3e38 else None, number(max) if max < 3e38 else None)
+    return y
 
 
-@operator("IsNaN")
-def _isnan(x: Node) -> Node:
-    return compare("ne", x, x)
+add(lambda x: compare("ne", x, x), "IsNaN")
 
 
 @operator("IsInf")
@@ -198,19 +175,13 @@ def _isinf(x: Node, *, detect_negative: int = 1, detect_positive: int = 1) -> No
 # Activations, with their parameters
 
 
-@operator("LeakyRelu")
-def _leaky_relu(x: Node, *, alpha: float = 0.01) -> Node:
-    return call("leaky_relu", x, number(alpha))
+add(lambda x, *, alpha=0.01: call("leaky_relu", x, number(alpha)), "LeakyRelu")
 
 
-@operator("Elu")
-def _elu(x: Node, *, alpha: float = 1.0) -> Node:
-    return call("elu", x, number(alpha))
+add(lambda x, *, alpha=1.0: call("elu", x, number(alpha)), "Elu")
 
 
-@operator("Celu")
-def _celu(x: Node, *, alpha: float = 1.0) -> Node:
-    return call("celu", x, number(alpha))
+add(lambda x, *, alpha=1.0: call("celu", x, number(alpha)), "Celu")
 
 
 @operator("Selu")
@@ -218,19 +189,13 @@ def _selu(x: Node, *, alpha: float = 1.67326319217681884765625, gamma: float = 1
     return number(gamma) * call("elu", x, number(alpha))
 
 
-@operator("HardSigmoid")
-def _hard_sigmoid(x: Node, *, alpha: float = 0.2, beta: float = 0.5) -> Node:
-    return call("hardtanh", number(alpha) * x + number(beta), 0, 1)
+add(lambda x, *, alpha=0.2, beta=0.5: call("hardtanh", number(alpha) * x + number(beta), 0, 1), "HardSigmoid")
 
 
-@operator("HardSwish")
-def _hard_swish(x: Node) -> Node:
-    return x * call("hardtanh", x / 6 + const(1) / 2, 0, 1)
+add(lambda x: x * call("hardtanh", x / 6 + const(1) / 2, 0, 1), "HardSwish")
 
 
-@operator("ThresholdedRelu")
-def _thresholded_relu(x: Node, *, alpha: float = 1.0) -> Node:
-    return where(x > number(alpha), x, 0)
+add(lambda x, *, alpha=1.0: where(x > number(alpha), x, 0), "ThresholdedRelu")
 
 
 @operator("Shrink")
@@ -246,9 +211,7 @@ def _gelu(x: Node, *, approximate: str = "none") -> Node:
     return x / 2 * (1 + call("tanh", inner))
 
 
-@operator("Swish")
-def _swish(x: Node, *, alpha: float = 1.0) -> Node:
-    return call("silu", x) if alpha == 1 else x * call("sigmoid", number(alpha) * x)
+add(lambda x, *, alpha=1.0: call("silu", x) if alpha == 1 else x * call("sigmoid", number(alpha) * x), "Swish")
 
 
 # Integers alone

@@ -10,7 +10,7 @@ from gradcli.graph.construct import matmul, swap
 from gradcli.graph.einsum import einsum
 from gradcli.graph.matrices import det
 from gradcli.graph.node import Node
-from gradcli.onnx.register import operator
+from gradcli.onnx.register import add, operator
 from gradcli.onnx.values import number
 
 
@@ -35,9 +35,7 @@ def _gemm(
     return product if c is None else product + (c if beta == 1 else number(beta) * c)
 
 
-@operator("MatMul")
-def _matmul(a: Node, b: Node) -> Node:
-    return matmul(a, b)
+add(matmul, "MatMul")
 
 
 @operator("Einsum")
@@ -61,6 +59,4 @@ def _einsum(*x: Node, equation: str) -> Node:
     return einsum(f"{','.join(spelled)}->{result.replace('...', dots)}", *x)
 
 
-@operator("Det")
-def _det(x: Node) -> Node:
-    return det(x)
+add(det, "Det")

@@ -38,20 +38,19 @@ _REDUCTIONS: dict[str, Callable[[Node, Axes], Node]] = {
 }
 
 
-def _reduce(
-    name: str,
-    x: Node,
-    axes: Any = None,
-    keepdims: int = 1,
-    noop_with_empty_axes: int = 0,
-) -> Node:
-    listed = integers(np.asarray(axes)) if axes is not None else ()
+def _reduce(name: str, x: Node, axes: Array | None = None, *, keepdims: int = 1, noop_with_empty_axes: int = 0) -> Node:
+    listed = integers(axes)
     if not listed and noop_with_empty_axes:
         # Nothing is reduced: what is done to each element is.
         chosen: Axes = ()
     else:
         chosen = tuple(sorted({axis_of(a, len(x.shape)) for a in listed})) or tuple(range(len(x.shape)))
     return _keep(_over(name, x, chosen), x, chosen, keepdims)
+
+
+def _reduce_old(name: str, x: Node, *, axes: Any = None, keepdims: int = 1, noop_with_empty_axes: int = 0) -> Node:
+    listed = np.array(axes or (), int)
+    return _reduce(name, x, listed, keepdims=keepdims, noop_with_empty_axes=noop_with_empty_axes)
 
 
 def _over(name: str, x: Node, axes: Axes) -> Node:
@@ -67,31 +66,11 @@ def _elementwise(name: str, x: Node) -> Node:
 
 
 for _name in _REDUCTIONS:
-
-    def _by_attribute(
-        x: Node, *, axes: Any = None, keepdims: int = 1, noop_with_empty_axes: int = 0, _name: str = _name
-    ) -> Node:
-        return _reduce(_name, x, axes, keepdims, noop_with_empty_axes)
-
-    def _by_input(
-        x: Node,
-        axes: Array | None = None,
-        *,
-        keepdims: int = 1,
-        noop_with_empty_axes: int = 0,
-        _name: str = _name,
-    ) -> Node:
-        return _reduce(_name, x, axes, keepdims, noop_with_empty_axes)
-
-    add(_by_attribute, _name)
-    add(_by_input, _name, since=13 if _name == "ReduceSum" else 18)
+    add(partial(_reduce_old, _name), _name)
+    add(partial(_reduce, _name), _name, since=13 if _name == "ReduceSum" else 18)
 
 
 # Softmax
-
-
-def _along(x: Node, axis: int, build: Callable[[Node, int], Node]) -> Node:
-    return build(x, axis_of(axis, len(x.shape)))
 
 
 def _flat(x: Node, axis: int, build: Callable[[Node, int], Node]) -> Node:
@@ -101,20 +80,16 @@ def _flat(x: Node, axis: int, build: Callable[[Node, int], Node]) -> Node:
     return construct.reshape(build(matrix, 1), x.shape)
 
 
-def _hardmax_of(x: Node, axis: int) -> Node:
-    return construct.where(construct.argument_mask("argmax_mask", x, axis), 1, 0)
-
-
 for _name, _one in {
     "Softmax": partial(construct.softmax, "softmax"),
     "LogSoftmax": partial(construct.softmax, "log_softmax"),
-    "Hardmax": _hardmax_of,
+    "Hardmax": lambda x, axis: construct.where(construct.argument_mask("argmax_mask", x, axis), 1, 0),
 }.items():
 
-    def _new(x: Node, *, axis: int = -1, _build: Any = _one) -> Node:
-        return _along(x, axis, _build)
+    def _new(x: Node, *, axis: int = -1, _build: Any = _one) -> Any:
+        return _build(x, axis_of(axis, len(x.shape)))
 
-    def _old(x: Node, *, axis: int = 1, _build: Any = _one) -> Node:
+    def _old(x: Node, *, axis: int = 1, _build: Any = _one) -> Any:
         return _flat(x, axis, _build)
 
     add(_old, _name)
@@ -133,24 +108,18 @@ def _top_k(x: Node, k: Array, *, axis: int = -1, largest: int = 1, sorted: int =
     return sliced(values, axis, range(count)), sliced(indices, axis, range(count))
 
 
-def _argument(name: str, x: Node, axis: int, keepdims: int, select_last_index: int) -> Node:
+def _argument(name: str, x: Node, *, axis: int = 0, keepdims: int = 1, select_last_index: int = 0) -> Node:
     axis = axis_of(axis, len(x.shape))
     index = construct.argument(name, construct.flip(x, (axis,)) if select_last_index else x, axis)
     index = const(x.shape[axis] - 1) - index if select_last_index else index
     return _keep(index, x, (axis,), keepdims)
 
 
-@operator("ArgMax")
-def _arg_max(x: Node, *, axis: int = 0, keepdims: int = 1, select_last_index: int = 0) -> Node:
-    return _argument("argmax", x, axis, keepdims, select_last_index)
+add(partial(_argument, "argmax"), "ArgMax")
+add(partial(_argument, "argmin"), "ArgMin")
 
 
-@operator("ArgMin")
-def _arg_min(x: Node, *, axis: int = 0, keepdims: int = 1, select_last_index: int = 0) -> Node:
-    return _argument("argmin", x, axis, keepdims, select_last_index)
-
-
-def _cumulative(op: str, first: int, x: Node, axis: Array, exclusive: int, reverse: int) -> Node:
+def _cumulative(op: str, first: int, x: Node, axis: Array, *, exclusive: int = 0, reverse: int = 0) -> Node:
     along = axis_of(integers(axis)[0], len(x.shape))
     if not x.size:
         return x
@@ -162,11 +131,5 @@ def _cumulative(op: str, first: int, x: Node, axis: Array, exclusive: int, rever
     return construct.flip(y, (along,)) if reverse else y
 
 
-@operator("CumSum")
-def _cumsum(x: Node, axis: Array, *, exclusive: int = 0, reverse: int = 0) -> Node:
-    return _cumulative("cumsum", 0, x, axis, exclusive, reverse)
-
-
-@operator("CumProd")
-def _cumprod(x: Node, axis: Array, *, exclusive: int = 0, reverse: int = 0) -> Node:
-    return _cumulative("cumprod", 1, x, axis, exclusive, reverse)
+add(partial(_cumulative, "cumsum", 0), "CumSum")
+add(partial(_cumulative, "cumprod", 1), "CumProd")

@@ -17,7 +17,7 @@ from gradcli.graph.index_arrays import IndexArray, scatter_add
 from gradcli.graph.node import Node
 from gradcli.graph.shapes import check_size, size_of
 from gradcli.graph.windows import Window, average, convolve, largest
-from gradcli.onnx.register import operator
+from gradcli.onnx.register import add, operator
 from gradcli.onnx.values import integers, lift
 
 _MAX_AXES = 3
@@ -194,14 +194,10 @@ def _kept(y: Node, x: Node) -> Node:
     return reshape(y, (*x.shape[:2], *(1,) * (len(x.shape) - 2)))
 
 
-@operator("GlobalAveragePool")
-def _global_average(x: Node) -> Node:
-    return _kept(reduce("mean", x, _spatial(x)), x)
+add(lambda x: _kept(reduce("mean", x, _spatial(x)), x), "GlobalAveragePool")
 
 
-@operator("GlobalMaxPool")
-def _global_max(x: Node) -> Node:
-    return _kept(reduce("max", x, _spatial(x), "even"), x)
+add(lambda x: _kept(reduce("max", x, _spatial(x), "even"), x), "GlobalMaxPool")
 
 
 @operator("GlobalLpPool")

@@ -99,14 +99,6 @@ def _searchsorted(a: Any, v: Any, side: str = "left", sorter: Any = None) -> Any
     return np.sum(a < column if side == "left" else a <= column, axis=-1)
 
 
-def _digitize(x: Any, bins: Any, right: bool = False) -> Any:
-    return _searchsorted(bins, x, "left" if right else "right")
-
-
-def _partition(a: Any, kth: Any, axis: int = -1, **_: Any) -> Any:
-    return _take_along_axis(a, np.argsort(a, axis), axis)
-
-
 def _piecewise(x: Any, condlist: Any, funclist: Any, *args: Any, **settings: Any) -> Any:
     x, result = np.asarray(x), mutable(np.zeros(np.shape(x)))
     if isinstance(condlist, Tracer) or not isinstance(condlist[0], Tracer | np.ndarray | list):
@@ -152,8 +144,8 @@ COMPOSED |= {
     np.flatnonzero: lambda a: _nonzero(np.ravel(a))[0],
     np.argwhere: lambda a: np.transpose(_nonzero(a)),
     np.searchsorted: _searchsorted,
-    np.digitize: _digitize,
-    np.partition: _partition,
+    np.digitize: lambda x, bins, right=False: _searchsorted(bins, x, "left" if right else "right"),
+    np.partition: lambda a, kth, axis=-1, **_: _take_along_axis(a, np.argsort(a, axis), axis),
     np.interp: _interp,
     np.ptp: lambda a, axis=None, out=None, keepdims=False: (
         np.max(a, axis, keepdims=keepdims) - np.min(a, axis, keepdims=keepdims)

@@ -68,10 +68,6 @@ def _convolve(a: Any, v: Any, mode: str = "full") -> Any:
     return whole[start : start + size]
 
 
-def _correlate(a: Any, v: Any, mode: str = "valid") -> Any:
-    return _convolve(a, np.atleast_1d(np.asarray(v))[::-1], mode)
-
-
 def _quantile(
     a: Any, q: Any, axis: Any = None, out: Any = None, overwrite_input: bool = False, method: str = "linear",
     keepdims: bool = False, **_: Any,
@@ -138,7 +134,7 @@ COMPOSED |= {
     np.insert: _insert,
     np.delete: _delete,
     np.convolve: _convolve,
-    np.correlate: _correlate,
+    np.correlate: lambda a, v, mode="valid": _convolve(a, np.atleast_1d(np.asarray(v))[::-1], mode),
     np.quantile: _quantile,
     np.percentile: lambda a, q, *more, **settings: _quantile(a, np.asarray(q) / 100, *more, **settings),
     np.meshgrid: _meshgrid,
