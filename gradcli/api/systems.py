@@ -41,7 +41,7 @@ def parse(text: str, **shapes: Shape) -> Graph:
     (3,)
     """
     from gradcli.api.notebook import show_graphs
-    from gradcli.data.defaults import default_point
+    from gradcli.data.arrays import default_point
     from gradcli.lang.claims import without_claims
     from gradcli.lang.system import read_system
 

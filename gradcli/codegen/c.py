@@ -6,8 +6,7 @@ from gradcli.codegen.helpers import calls, helpers, needed
 from gradcli.codegen.layout import filled
 from gradcli.codegen.line_rules import STRUCTURAL
 from gradcli.codegen.loops import LoopWriter
-from gradcli.codegen.number_language import NumberLanguage
-from gradcli.codegen.number_rules import rules
+from gradcli.codegen.number_language import NumberLanguage, rules
 from gradcli.codegen.program import Function, Program, about_lines, pattern_lines
 from gradcli.graph.array import Named
 from gradcli.loops.rules import RULES as RULES_OF_LOOPS

@@ -13,8 +13,7 @@ import numpy as np
 from gradcli.codegen.arrays import unsupported
 from gradcli.codegen.helpers import calls
 from gradcli.codegen.layout import filled
-from gradcli.codegen.number_language import ATOM, CONDITIONS, Elements, NumberLanguage, Value, operand
-from gradcli.codegen.number_rules import LEVELS
+from gradcli.codegen.number_language import ATOM, CONDITIONS, LEVELS, Elements, NumberLanguage, Value, operand
 from gradcli.codegen.program import Function
 from gradcli.engine.evaluate import number
 from gradcli.errors import InputError

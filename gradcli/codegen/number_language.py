@@ -1,4 +1,4 @@
-"""C and JavaScript as languages of numbers: their spelling of the loop form."""
+"""C and JavaScript as languages of numbers, with the same signs and mostly the same names; their text of the loop form."""
 
 from __future__ import annotations
 
@@ -7,13 +7,36 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gradcli.codegen.number_rules import LEVELS
+from gradcli.codegen.spelling import calls_in
 from gradcli.graph.array import Array
 from gradcli.graph.node import Node
+from gradcli.graph.operation import Precedence
 from gradcli.graph.operations import OPERATIONS
 from gradcli.graph.shapes import Shape, size_of
 from gradcli.loops.index_map import IndexMap
 from gradcli.loops.rules import Rule
+
+# Operators: Python's signs, from the rows, but for those that are functions here, and that have other signs.
+_SIGNS = {op: row.infix for op, row in OPERATIONS.items() if row.broadcasts and row.infix and op not in ("pow", "mod")}
+_SIGNS |= {"and": "&&", "or": "||", "not": "!"}
+# How tightly they bind: as in Python, but for conditions.
+_BINDS = {
+    Precedence.OR: 1, Precedence.AND: 2, Precedence.COMPARISON: 4, Precedence.SUM: 5, Precedence.PRODUCT: 6,
+    Precedence.SIGN: 7,
+}  # fmt: skip
+LEVELS = {op: _BINDS[OPERATIONS[op].precedence] for op in _SIGNS} | {"eq": 3, "ne": 3, "where": 0}
+
+
+def rules(target: str, whole: Callable[[str], str] = str) -> dict[str, str]:
+    """Return the text of each operation in a target; `whole` adds a library to the name of a function."""
+    return {
+        **{op: f"{{}} {sign} {{}}" if OPERATIONS[op].arity > 1 else f"{sign}{{}}" for op, sign in _SIGNS.items()},
+        "identity": "{}",
+        "where": "{} ? {} : {}",
+        **calls_in(target, whole),
+        **{op: f"{op}({{}}, {{}})" for op in ("exceeds", "undercuts")},  # of the loop form
+    }
+
 
 ATOM = 9  # how tightly a call, a name and a number bind
 CONDITIONS = {op for op, row in OPERATIONS.items() if row.kind == "condition"} | {"exceeds", "undercuts"}

@@ -1,4 +1,4 @@
-"""The numbers of constant values: from nodes, and from `.npy` and `.csv` files."""
+"""The numbers of constant values: from nodes, from `.npy` and `.csv` files, and of what a system declares."""
 
 from __future__ import annotations
 
@@ -12,11 +12,14 @@ import numpy as np
 from gradcli.engine.evaluate import evaluate
 from gradcli.errors import InputError
 from gradcli.files import note_read, read_text, reason
-from gradcli.graph.array import Array
+from gradcli.graph.array import Array, Named
 from gradcli.graph.graph import Graph
+from gradcli.graph.kinds import KINDS, is_of_kind
 from gradcli.graph.names import element_name
 from gradcli.graph.node import Node
 from gradcli.graph.shapes import Shape, check_size
+from gradcli.lang.builder import build
+from gradcli.lang.system import System
 
 MAX_BYTES = 2**28  # of a file that holds one value: 256 MiB
 _ROWS = 2**12  # that are texts at a time
@@ -136,3 +139,22 @@ def assemble(name: str, elements: Iterable[tuple[tuple[int, ...], Array]]) -> Ar
         missing = next(k for k in np.ndindex(*shape) if k not in elements_at)
         raise InputError(f"`{element_name(name, missing)}` is missing")
     return result
+
+
+def default_point(system: System) -> Named:
+    """Return the default values that the system declares."""
+    defaults = ((name, p.default) for part in system.subsystems for name, p in part.parameters.items())
+    point = {name: default for name, default in defaults if default is not None}
+    for name, declared in system.defaults.items():
+        try:
+            point[name] = array_of(declared.file or build(declared.expression, {}))
+        except InputError as error:
+            raise error.at(declared.span) from None
+        if declared.kind is not None and not is_of_kind(declared.kind, point[name]):
+            expression = declared.expression
+            raise InputError(
+                f"`{name}` is declared as {declared.kind}, and its value is not",
+                expression.span(expression.tree) if declared.file is None else declared.span,
+                f"{declared.kind}: {KINDS[declared.kind].what}",
+            )
+    return point

@@ -3,7 +3,8 @@
 A function of `gradcli.compile` is called at few points, where a call of NumPy takes longer than its arithmetic.  A
 system that is written element by element, `y0 = (3 - 2*x0)*x0 - 2*x1; y1 = …`, repeats the same few operations:
 vectorised, a thousand such elements are computed three times as fast.  Leaves are stacked to arrays, and a scalar that
-is read alone is a view of one row.  Each number comes from the same operation as before, so no bit changes.
+is read alone is a view of one row.  Elementwise operations on equal elements are hoisted above their broadcast.  Each
+number comes from the same operation as before, so no bit changes.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from gradcli.graph.construct import index
 from gradcli.graph.index_arrays import IndexArray, take
 from gradcli.graph.node import Node, operand
 from gradcli.graph.operations import OPERATIONS
-from gradcli.graph.rewrite import operation_key
+from gradcli.graph.rewrite import operation_key, rewritten
 
 _MOST = 64  # numbers from the inputs in an array: at some hundred points they stay in the cache for the next steps
 _FEWEST = 16  # for fewer, an array saves less than it costs to put together
@@ -124,3 +125,34 @@ def _rows(whole: Node, numbers: list[int]) -> Node:
     if list(straight) == numbers and step > 0:
         return index(whole, (straight,))
     return take(whole, 0, IndexArray.of(numbers))
+
+
+def hoisted(schedule: Schedule) -> Schedule:
+    """Return a schedule of the same values in which operations on equal elements come before their broadcast.
+
+    >>> from gradcli.graph.construct import spread
+    >>> from gradcli.graph.graph import Graph
+    >>> from gradcli.graph.node import leaf
+    >>> x = leaf()
+    >>> y = spread(x, (5,)) ** 2
+    >>> [(n.op, n.shape) for n in hoisted(Schedule.of(Graph.of({"x": x}, {"y": y}), {})).steps]
+    [('mul', ()), ('broadcast', (5,))]
+    """
+    known = {n: n for n in (*schedule.inputs.values(), *schedule.same)}
+    new = rewritten(schedule.steps, lambda node: _before_broadcast(node, schedule), known)
+    return schedule if all(new[n] is n for n in schedule.steps) else schedule.renewed(new)
+
+
+def _before_broadcast(node: Node, schedule: Schedule) -> Node | None:
+    """Return an operation on broadcast scalars as the broadcast of the operation on the scalars.
+
+    None where an argument is not a scalar, or none is broadcast.  A node in `schedule.same` stays as it is, for its
+    value is computed already: a broadcast in it is an array.
+    """
+    if not node.shape or not OPERATIONS[node.op].broadcasts:
+        return None
+    scalars = [a if a in schedule.same else operand(a, "broadcast") or a for a in node.args]
+    if any(a.shape for a in scalars) or all(a in node.args for a in scalars):
+        return None
+    scalar = Node(node.op, tuple(scalars), (), node.settings, node.dtype)
+    return Node("broadcast", (scalar,), node.shape, (node.shape,), node.dtype)

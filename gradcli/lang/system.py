@@ -17,11 +17,10 @@ from gradcli.graph.shapes import Shape
 from gradcli.graph.subsystem import Subsystem
 from gradcli.lang.assembly import Assembly, no_value
 from gradcli.lang.characters import looks
-from gradcli.lang.coupled import rounds
 from gradcli.lang.elements import largest_indices
 from gradcli.lang.expressions import Expression
 from gradcli.lang.indices import whole_key
-from gradcli.lang.ranges import read_loops
+from gradcli.lang.ranges import read_loops, rounds
 from gradcli.lang.statements import Statement, read_statements
 from gradcli.vocabulary import CONSTANTS
 

@@ -19,7 +19,6 @@ from gradcli.graph.node import Node
 from gradcli.onnx import operators as operators  # registers them
 from gradcli.onnx.control import CONTROL, MAX_ALL_ROUNDS, Inner
 from gradcli.onnx.files import array
-from gradcli.onnx.functions import function_body
 from gradcli.onnx.register import OPERATORS, UNSUPPORTED, Operator, lookup
 from gradcli.onnx.values import DEPENDS, KNOWN, Folded, Value, lift, own_leaf
 
@@ -354,3 +353,42 @@ def _with_attributes(node: Any, attributes: Mapping[str, Any]) -> Any:
             copy.CopyFrom(attributes[attribute.ref_attr_name])
             copy.name = attribute.name
     return result
+
+
+def function_body(node: Any, domain: str, opset: int, inputs: Sequence[Value | None]) -> Any:
+    """Return the function that defines an operator, with the defaults of its attributes; None if there is none."""
+    from onnx import FunctionProto, defs
+
+    try:
+        schema = defs.get_schema(node.op_type, opset, domain)
+    except Exception:  # SchemaError has no public name in all versions
+        return None
+    if schema.has_function:
+        body = FunctionProto()
+        body.CopyFrom(schema.function_body)
+    elif schema.has_context_dependent_function:
+        types = [_type(v) for v in inputs]
+        text = schema.get_context_dependent_function(node.SerializeToString(), types)
+        if not text:
+            raise InputError("the specification does not expand it for these inputs")
+        body = FunctionProto.FromString(text)
+    else:
+        return None
+    known = {a.name for a in body.attribute_proto}
+    for name, attribute in schema.attributes.items():
+        if name not in known and attribute.default_value.name:
+            body.attribute_proto.append(attribute.default_value)
+    return body
+
+
+def _type(value: Value | None) -> bytes:
+    """Return the type of a value, as a protobuf."""
+    from onnx import TensorProto, TypeProto, helper
+
+    if value is None:
+        return bytes(TypeProto().SerializeToString())
+    if isinstance(value, Node):
+        kind = TensorProto.BOOL if value.dtype == "bool" else TensorProto.FLOAT
+    else:
+        kind = TensorProto.FLOAT if value.dtype.kind == "f" else helper.np_dtype_to_tensor_dtype(value.dtype)
+    return bytes(helper.make_tensor_type_proto(kind, list(value.shape)).SerializeToString())

@@ -6,7 +6,7 @@ from numpy.testing import assert_array_equal
 
 from gradcli import evaluate, parse, vjp
 from gradcli.engine.compiled import Compiled
-from gradcli.engine.hoisting import hoisted
+from gradcli.engine.isomorphic import hoisted
 from gradcli.engine.schedule import Schedule
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from gradcli import evaluate, parse
-from gradcli.lang.elsewhere import ELSEWHERE, key
+from gradcli.lang.advice import ELSEWHERE, key
 from gradcli.vocabulary import FUNCTIONS
 
 A = np.array([[0.5, -1.0], [3.0, 0.25]])

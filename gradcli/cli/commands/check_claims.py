@@ -19,7 +19,7 @@ from gradcli.cli.inputs.system import (
     read_subsystems,
 )
 from gradcli.cli.options import Files, SystemOptions
-from gradcli.data.defaults import default_point
+from gradcli.data.arrays import default_point
 from gradcli.errors import InputError, Notes, Source
 from gradcli.graph.array import Named
 from gradcli.graph.graph import Graph

@@ -74,7 +74,7 @@ def export(
     from gradcli.cli.inputs.system import read_graph, read_situation, read_system_of
     from gradcli.codegen.kinds import KINDS, check
     from gradcli.codegen.program import Request
-    from gradcli.data.defaults import default_point
+    from gradcli.data.arrays import default_point
     from gradcli.errors import InputError, Notes
 
     format_of(to, output, by_ending(to), "--to")

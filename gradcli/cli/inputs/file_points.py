@@ -16,6 +16,7 @@ from gradcli.cli.inputs.points import example_of, read_constants, read_points, r
 from gradcli.cli.inputs.system import note_subsystems, read_graph
 from gradcli.cli.options import Files, SystemOptions
 from gradcli.cli.output import print_notes
+from gradcli.data.arrays import default_point
 from gradcli.data.block import (
     COPIED,
     PLAIN,
@@ -29,7 +30,6 @@ from gradcli.data.block import (
     listed_columns,
 )
 from gradcli.data.columns import element
-from gradcli.data.defaults import default_point
 from gradcli.data.formats import open_points
 from gradcli.data.mistakes import about_file, label, path_of
 from gradcli.errors import InputError, Notes, did_you_mean, nearest

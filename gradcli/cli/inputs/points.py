@@ -8,14 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gradcli.data.arrays import array_of, assemble
-from gradcli.data.defaults import default_point
+from gradcli.data.arrays import array_of, assemble, default_point
 from gradcli.errors import Fix, InputError, Notes, Source, Span, did_you_mean, nearest
 from gradcli.graph.array import Array, Named
 from gradcli.graph.names import element_names
 from gradcli.graph.node import Node
 from gradcli.graph.shapes import Shape, inside
-from gradcli.lang.joined import WITH_BRACKETS, with_brackets
+from gradcli.lang.claims import WITH_BRACKETS, with_brackets
 from gradcli.lang.system import System
 from gradcli.lang.values import Assignment, read_in_order, read_point, read_shapes
 from gradcli.process.platform import quote

@@ -14,7 +14,7 @@ import click
 
 from gradcli.cli.inputs.points import read_points, read_shape_options
 from gradcli.cli.options import SystemOptions
-from gradcli.data.defaults import default_point
+from gradcli.data.arrays import default_point
 from gradcli.errors import InputError, Notes, Source, Span, nearest
 from gradcli.files import read_path, read_stdin
 from gradcli.graph.array import Array, Named
@@ -22,7 +22,7 @@ from gradcli.graph.graph import Graph, appearance
 from gradcli.graph.node import Node
 from gradcli.graph.shapes import Shape
 from gradcli.graph.subsystem import Subsystem
-from gradcli.lang.joined import note_joined
+from gradcli.lang.claims import note_joined
 from gradcli.lang.system import System, read_system
 from gradcli.lang.values import STANDARD_POINT, read_names
 from gradcli.pages.results import Wanted

@@ -18,9 +18,8 @@ import numpy as np
 
 from gradcli.engine.llvm.expressions import EXPRESSIONS, REDUCED, definitions
 from gradcli.engine.llvm.fusion import fused, is_fused
-from gradcli.engine.llvm.rows import Rows
 from gradcli.engine.llvm.rules import RULES
-from gradcli.engine.llvm.writer import InstructionWriter
+from gradcli.engine.llvm.writer import InstructionWriter, Rows
 from gradcli.engine.schedule import Schedule, dependents, is_view, last_uses
 from gradcli.graph.array import Array
 from gradcli.graph.node import Node

@@ -9,8 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from gradcli.engine.llvm.expressions import frexp, ldexp
-from gradcli.engine.llvm.rows import Rows
-from gradcli.engine.llvm.writer import InstructionWriter
+from gradcli.engine.llvm.writer import InstructionWriter, Rows
 from gradcli.graph.node import Node
 from gradcli.loops import rules
 from gradcli.loops.builder import Counter

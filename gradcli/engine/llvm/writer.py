@@ -15,11 +15,24 @@ from typing import Any
 
 import numpy as np
 
-from gradcli.engine.llvm.rows import Rows
 from gradcli.graph.array import Array
 from gradcli.graph.node import Node
 from gradcli.graph.shapes import Shape, size_of
 from gradcli.loops.builder import Counter
+from gradcli.loops.index_map import IndexMap
+
+
+@dataclass(frozen=True)
+class Rows(IndexMap):
+    """An array of rows.
+
+    `buffer` is `w` for the scratch array, `u` for what does not vary, or the index of an input or output.  The values
+    of a `condition` are stored as 1 or 0.
+    """
+
+    buffer: str | int = "w"
+    condition: bool = False
+
 
 Values = tuple[str, ...]
 

@@ -11,6 +11,5 @@ from gradcli.onnx.operators import (  # noqa: F401  (they register operators)
     reductions,
     resize,
     shapes,
-    unsupported,
     windows,
 )

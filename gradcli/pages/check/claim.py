@@ -10,8 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from gradcli.engine.complex_step import is_analytic, refined
-from gradcli.engine.differences import Difference, along, step_size
+from gradcli.engine.differences import Difference, along, is_analytic, refined, step_size
 from gradcli.engine.evaluate import evaluator, values_of
 from gradcli.engine.rounding import UNIT, term_sizes
 from gradcli.graph.calls import opened

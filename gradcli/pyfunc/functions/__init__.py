@@ -1,13 +1,11 @@
 """NumPy's functions by their own names and signatures: the rule of each, which builds its nodes, by family."""
 
 from gradcli.pyfunc.functions import (  # noqa: F401  (they register rules)
-    assignments,
     choices,
     composed,
     linear_algebra,
     movement,
     products,
     reductions,
-    sequences,
     ufuncs,
 )
