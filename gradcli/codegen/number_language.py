@@ -1,4 +1,4 @@
-"""C and JavaScript as languages of numbers, with the same signs and mostly the same names; their text of the loop form."""
+"""C and JavaScript as languages of numbers, with the same signs and mostly the same names, and their loops."""
 
 from __future__ import annotations
 
