@@ -19,8 +19,8 @@ from gradcli.files import forget_read
 from gradcli.lang.own_names import forget_own_names
 from gradcli.process import environment
 from gradcli.process.activity import lasting
-from gradcli.process.memory import is_out_of_memory, shortage, watched
-from gradcli.process.platform import is_closed_pipe, join, styles
+from gradcli.process.memory import is_out_of_memory, shortage
+from gradcli.process.platform import is_closed_pipe, join, memory_limit, styles
 from gradcli.process.signals import tidily
 from gradcli.process.status import DONE, INTERRUPTED, MISTAKE, NO, leave
 from gradcli.process.streams import discard, flush, hold_closed, hold_every_character, print_error, why_not_printed
@@ -132,10 +132,12 @@ def main() -> None:
     """Run the command line and exit."""
     for library in ("OPENBLAS", "MKL"):  # a product of matrices is one of many that run side by side
         environment.add(f"{library}_NUM_THREADS", "1")
+    if memory_limit() is not None:
+        environment.add("ARROW_DEFAULT_MEMORY_POOL", "system")  # the others reserve a GiB in advance
     hold_closed()
     hold_every_character()
     styles()
-    leave(watched(lambda: tidily(lambda: run(gradcli))))
+    leave(tidily(lambda: run(gradcli)))
 
 
 # What others call it, and what gradcli does.

@@ -17,7 +17,6 @@ from threading import Event, Lock, Thread
 from gradcli.process.platform import is_terminal
 
 PATIENCE = 2.0  # seconds without a line
-_WIDEST = 60  # characters that a line has, at most
 
 
 class _Line:
@@ -131,10 +130,3 @@ def before_output() -> None:
 def before_others_print() -> None:
     """Remove the line for good, since other programs print from now on, and may stop in the middle of a line."""
     _LINE.end()
-
-
-def after_a_crash() -> None:
-    """Remove the line that a child process may have left on the terminal when it was ended."""
-    if is_terminal(sys.stderr):
-        with suppress(OSError, ValueError):
-            os.write(sys.stderr.fileno(), b"\r" + b" " * _WIDEST + b"\r")

@@ -100,22 +100,6 @@ class _NewPython(Child):
             self._process.terminate()
 
 
-def fork() -> Child | Parent:
-    """Fork this process: return the child here, and the parent in the child.
-
-    Errors: `OSError` where there can be no more processes.
-    """
-    (questions, asks), (answers, reports) = os.pipe(), os.pipe()
-    number = platform.fork()
-    if number == 0:
-        os.close(asks)
-        os.close(answers)
-        return Parent(os.fdopen(questions, "rb"), os.fdopen(reports, "wb"))
-    os.close(questions)
-    os.close(reports)
-    return _Fork(number, os.fdopen(answers, "rb"), os.fdopen(asks, "wb"))
-
-
 def started(work: Callable[[Parent], object]) -> Child:
     """Return a new child that does `work` and ends; it is pickled where processes do not fork.
 
@@ -123,15 +107,20 @@ def started(work: Callable[[Parent], object]) -> Child:
 
     Errors: `OSError` where there can be no more processes.
     """
-    if platform.FORKS:
-        side = fork()
-        if isinstance(side, Child):
-            return side
-        _done(work, side)
-    text = pickle.dumps(work)
-    child = _NewPython()
-    child.send(text)
-    return child
+    if not platform.FORKS:
+        text = pickle.dumps(work)
+        child = _NewPython()
+        child.send(text)
+        return child
+    (questions, asks), (answers, reports) = os.pipe(), os.pipe()
+    number = platform.fork()
+    if number == 0:
+        os.close(asks)
+        os.close(answers)
+        _done(work, Parent(os.fdopen(questions, "rb"), os.fdopen(reports, "wb")))
+    os.close(questions)
+    os.close(reports)
+    return _Fork(number, os.fdopen(answers, "rb"), os.fdopen(asks, "wb"))
 
 
 def _done(work: Callable[[Parent], object], parent: Parent) -> NoReturn:

@@ -29,8 +29,6 @@ def _signals(*names: str) -> tuple[signal.Signals, ...]:
 
 # Signals that ask a process to end. SIGBREAK is Windows's, SIGHUP is not.
 ENDING = _signals("SIGINT", "SIGTERM", "SIGHUP", "SIGBREAK")
-# How a library ends the process where it gets no memory.
-CRASHES = tuple(-number for number in _signals("SIGABRT", "SIGSEGV", "SIGBUS"))
 _ALARM, _PROFILE, _HANGUP, _KILL = (getattr(signal, name, None) for name in ("SIGALRM", "SIGPROF", "SIGHUP", "SIGKILL"))
 
 
@@ -85,17 +83,6 @@ def kill(process: int) -> None:
     """End a process at once, if it still runs."""
     with suppress(ProcessLookupError):
         os.kill(process, _KILL or signal.SIGTERM)
-
-
-def end_with(parent: int) -> None:
-    """End this process when its parent, of that number, is killed, on Linux; elsewhere it may outlive its parent."""
-    if _KILL and sys.platform == "linux":
-        with suppress(Exception):
-            import ctypes
-
-            ctypes.CDLL(None).prctl(1, _KILL)  # PR_SET_PDEATHSIG
-    if os.getppid() != parent:
-        os._exit(2)
 
 
 class ComputingTime:

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import io
 import os
-import subprocess
 import sys
 import time
 from contextlib import ExitStack, suppress
 from pathlib import Path
 
 import pytest
-from conftest import HANG, long, new_terminal
+from conftest import long, new_terminal
 
 from gradcli.process import activity
 from gradcli.process.streams import print_error
@@ -100,30 +99,6 @@ def test_it_does_not_come_back_where_others_print(terminal):
         activity.before_others_print()
         time.sleep(0.3)
         assert shown(reader) == ""
-
-
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs processes that fork")
-def test_the_line_of_a_child_that_crashed_is_removed_before_its_end_is_told():
-    reader, writer = new_terminal()
-    source = (
-        "import os, resource, signal, sys, time; from gradcli.process import activity, memory\n"
-        "resource.setrlimit(resource.RLIMIT_AS, (2**34, resource.getrlimit(resource.RLIMIT_AS)[1]))\n"
-        "activity.PATIENCE = 0.05\n"
-        "def work():\n"
-        "    with activity.lasting('computing derivatives'):\n"
-        "        time.sleep(0.5)\n"
-        "        signal.signal(signal.SIGSEGV, signal.SIG_DFL)\n"
-        "        os.kill(os.getpid(), signal.SIGSEGV)\n"
-        "sys.exit(memory.watched(work))"
-    )
-    with open(writer, "wb") as side:
-        done = subprocess.run([sys.executable, "-c", source], stderr=side, timeout=HANG, check=False, cwd=ROOT)
-        text = shown(reader)
-    os.close(reader)
-    assert done.returncode == 2
-    before, _, after = text.rpartition("\r \r".replace(" ", " " * 60))
-    assert before == "\rcomputing derivatives …"
-    assert after.startswith("error: not enough memory")
 
 
 def test_what_is_quick_shows_nothing(terminal):

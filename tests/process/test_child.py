@@ -6,7 +6,7 @@ import signal
 import pytest
 
 from gradcli.process import platform
-from gradcli.process.child import Child, Parent, fork, started
+from gradcli.process.child import Parent, started
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
 
@@ -31,14 +31,3 @@ def test_messages_go_both_ways_until_the_child_is_killed(monkeypatch, forks):
     assert list(received) == []
     child.send("nobody reads this")
     child.close()
-
-
-def test_a_fork_goes_on_in_both_processes():
-    other = fork()
-    if isinstance(other, Parent):
-        other.send("here")
-        os._exit(7)
-    assert isinstance(other, Child)
-    assert list(other.messages()) == ["here"]
-    assert other.wait() == 7
-    other.close()

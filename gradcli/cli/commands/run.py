@@ -173,7 +173,6 @@ def run(
     from gradcli.files import UsersFolder
     from gradcli.process.activity import before_others_print
     from gradcli.process.environment import as_the_user_has_it
-    from gradcli.process.memory import of_a_script
     from gradcli.process.signals import as_python_does
     from gradcli.pytorch.messages import MissingError
     from gradcli.pytorch.session import run as run_script
@@ -192,7 +191,6 @@ def run(
     # As Python looks for cycles: a script may live long, and modules have them.
     gc.set_threshold(*((700, 10, 10) if uses_torch else (10_000, 20, 20)))
     with destination.beside(), listener.listening(), as_python_does(), as_the_user_has_it():
-        of_a_script()
         before_others_print()
         try:
             with folder.entered():
