@@ -6,6 +6,7 @@ Operands that differ from round to round are elements of lists, too, or follow f
 
 from __future__ import annotations
 
+import ast
 import re
 from collections import Counter
 from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
@@ -96,6 +97,44 @@ class Program:
     def may_hide(self, node: Node, name: str) -> bool:
         """Return whether a name within a round was not the user's own, so that a list may take its place."""
         return isinstance(name, ElementName)
+
+
+class _Function(Program):
+    """A Python function that was traced: a variable that it assigns again has names h, h_2, h_3, … on pages."""
+
+    def __init__(self, graph: Graph) -> None:
+        super().__init__()
+        self.spans, self.labels = graph.spans, graph.labels
+        self.source = next(iter(graph.spans.values())).source.text
+
+    def list_of(self, names: Sequence[str]) -> tuple[str, int] | None:
+        """Return None: a variable becomes a list."""
+        return None
+
+    def statement(self, node: Node) -> tuple[Hashable, int]:
+        """Return the file and the line that computed a node, which begins at a letter of the file."""
+        span = self.spans.get(node)
+        return (None, 0) if span is None else (span.source.label, span.start)
+
+    def variable(self, node: Node) -> str:
+        """Return the variable of a node with a name."""
+        return re.sub(r"_\d+$", "", self.labels.get(node, ""))
+
+    def label(self, node: Node, name: str) -> str:
+        """Return "": a list may take the place of each variable."""
+        return ""
+
+    def index(self, nodes: Sequence[Node], names: Sequence[str]) -> str:
+        """Return the index of the innermost loop around the lines of a round."""
+        lines = {span.source.locate(span.start)[0] + 1 for n in nodes if (span := self.spans.get(n)) is not None}
+        loops = [n for n in ast.walk(ast.parse(self.source)) if isinstance(n, ast.For)]
+        around = [n for n in loops if all(n.lineno <= k <= (n.end_lineno or 0) for k in lines)]
+        target = max(around, key=lambda n: n.lineno).target if around else None
+        return target.id.lstrip("_") if isinstance(target, ast.Name) else ""
+
+    def may_hide(self, node: Node, name: str) -> bool:
+        """Return whether a name is that of a variable."""
+        return True
 
 
 class Statement(NamedTuple):
@@ -217,9 +256,11 @@ def _entries(graph: Graph, nodes: Sequence[Node], program: Program) -> list[Entr
 
 @lru_cache(maxsize=8)
 def loops_of_formulas(graph: Graph) -> Folded:
-    """Return a graph of formulas, with its loops as recurrences where it has more statements than a screen."""
+    """Return a graph of formulas or of a function, with loops as recurrences where a screen has fewer statements."""
     if len(graph.names) <= SCREEN:
         return Folded(graph)
+    if any(span.source.is_python for span in graph.spans.values()):
+        return folded(graph, _Function(graph))
     texts = {span.source.text: None for span in graph.spans.values()}
     return folded(graph, Program([*texts]))
 

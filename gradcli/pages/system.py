@@ -54,6 +54,8 @@ def system_section(
     if folded is None:
         folded = Folded(result.graph) if whole else loops_of_formulas(result.graph)
     graph = folded.graph
+    known = {n: values[name] for n, name in result.graph.labels.items() if name in values}
+    values = {**values, **{name: known[n] for name, n in graph.names.items() if n in known}}
     equations = [*_equations(graph, folded.loops)]
     left_out = 0 if whole else len(equations) - _FIRST - _LAST
     lines = [line(values) for line in (equations if left_out <= 0 else equations[:_FIRST] + equations[-_LAST:])]
@@ -77,10 +79,10 @@ def _with_sides(lines: Sequence[Line]) -> Equations:
     return Equations(tuple(line for line in lines if line.sides))
 
 
-def shown_names(graph: Graph) -> list[str]:
-    """Return the names whose values the section may show."""
-    names = list(loops_of_formulas(graph).graph.names)
-    return names if len(names) <= _FIRST + _LAST else names[:_FIRST] + names[-_LAST:]
+def shown_nodes(graph: Graph) -> list[Node]:
+    """Return the nodes whose values the section may show."""
+    nodes = list(loops_of_formulas(graph).graph.names.values())
+    return nodes if len(nodes) <= _FIRST + _LAST else nodes[:_FIRST] + nodes[-_LAST:]
 
 
 def point_parts(at: Named) -> tuple[Math, ...]:

@@ -89,3 +89,43 @@ def test_many_loops_are_cut_as_many_statements_are(cli):
     out = cli.done("jacobian", system, "--at", "w=0.9,x=1", "--only", "system").out
     assert "more statements …" in out
     assert "s0[k] = sin(w*s0[k-1]) for k in 1..4" in " ".join(out.split())
+
+
+FUNCTION = """\
+import numpy as np
+def rnn(x, w):
+    h = np.zeros(2)
+    for t in range(30):
+        h = np.tanh(w @ h + x[t])
+    return h.sum()
+def power(a):
+    v = np.ones(2)
+    for _ in range(28):
+        u = a @ v
+        v = u / np.sqrt(np.sum(u**2))
+    return v @ a @ v
+"""
+
+
+def test_a_loop_of_a_function_is_a_recurrence_with_its_numbers(cli, tmp_path):
+    path = tmp_path / "f.py"
+    path.write_text(FUNCTION, "utf-8")
+    x, w = [round(0.1 * k - 1, 1) for k in range(30)], [[0.5, -0.2], [0.3, 0.4]]
+    out = cli.done("backward", "-F", f"{path}:rnn", "--at", f"x={x},w={w}").out
+    h = np.zeros(2)
+    for k in range(30):
+        h = np.tanh(np.array(w) @ h + x[k])
+    assert re.search(r"^h\[t\] +=( tanh\(w @ h\[t-1\] \+ x\[t-1\]\)) for t in 1\.\.30\n", out, re.MULTILINE)
+    (shown,) = re.findall(r"^h\[30\] += \[(.*), (.*)\]\n", out, re.MULTILINE)
+    assert np.allclose(np.array(shown, float), h, rtol=1e-5)
+    assert "rnn   = sum(h[30])" in out
+    assert "h_" not in out
+
+
+def test_a_loop_of_a_function_without_a_name_of_its_index_gets_one(cli, tmp_path):
+    path = tmp_path / "f.py"
+    path.write_text(FUNCTION, "utf-8")
+    out = cli.done("backward", "-F", f"{path}:power", "--at", "a=[[2,1],[1,3]]").out
+    assert "u[t]  = a @ v[t-1] for t in 1..28\n" in out
+    assert "v[t]  = u[t]/sqrt(sum(u[t]**2)) for t in 1..28\n" in out
+    assert f"power = v[28] @ a @ v[28]   = {(5 + 5**0.5) / 2:.6g}" in out  # the largest eigenvalue

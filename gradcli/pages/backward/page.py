@@ -251,4 +251,5 @@ def forgotten(result: Result) -> list[str]:
     graph = result.graph
     kept = {*graph.inputs.values(), *graph.outputs.values(), *(graph.names[name] for name in result.wanted.retain)}
     lost = differentiated(graph, result.wrt) - kept
-    return [name for name, n in graph.names.items() if n in lost and not isinstance(name, ElementName)]
+    shown = loops_of_formulas(graph).graph.names
+    return [name for name, n in shown.items() if n in lost and not isinstance(name, ElementName)]

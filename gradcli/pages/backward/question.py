@@ -127,9 +127,9 @@ class Gradients(Question):
         """Yield the gradients, and what a page shows: intermediates, steps, J."""
         yield from (g for name, g in self.swept.gradients.items() if name not in self.measured.gradients)
         if self.wanted.page:
-            from gradcli.pages.system import shown_names
+            from gradcli.pages.system import shown_nodes
 
-            yield from (self.graph.names[name] for name in shown_names(self.graph))
+            yield from shown_nodes(self.graph)
         if self._is_traced:
             from gradcli.pages.trace import traced
 
