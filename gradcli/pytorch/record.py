@@ -18,7 +18,7 @@ from gradcli.pytorch.functions import edges_shown
 from gradcli.pytorch.messages import missing_if, torch_error
 from gradcli.pytorch.modes import Mode
 from gradcli.pytorch.moments import Moment, moment
-from gradcli.pytorch.recipes import Array, Pull, Recipe, common_shape
+from gradcli.pytorch.recipes import QUIET, Array, Pull, Recipe, common_shape
 
 Tensor = Any  # the class is defined above the record
 SEQUENCE = count()
@@ -285,7 +285,15 @@ class Step(GradFn):
             if x is not None and x._a is not a and kept[i] is a:
                 kept = [*kept]
                 kept[i] = _in_shape(x._a, a.shape)
-        return kept
+        return kept if kept is self.kept or not self.kept else self._of_now(kept)
+
+    def _of_now(self, kept: Sequence[Any]) -> Sequence[Any]:
+        """Return what its backward reads of changed operands, with their result, which PyTorch saves of few operations."""
+        saved, count = {i: a if x is None else x._a for _, _, a, x, i in self.checks}, len(self.edges)
+        operands = [saved.get(i, a) for i, a in enumerate(kept[:count])]
+        if count in saved or kept[count] is None or any(a is None for a in operands):
+            return kept
+        return [*kept[:count], *QUIET.run(self.recipe.program, [*operands, *self.numbers])]
 
     def free(self, line: int) -> None:
         """Drop the arrays that it keeps."""

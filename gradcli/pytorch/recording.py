@@ -481,9 +481,10 @@ def _changed(step: Step) -> dict[int, tuple[Line | None, Moment]]:
     These are the positions of operands, and behind them that of the result, each with the line of the change and the
     numbers before it.
     """
-    if not step.made:
+    if not step.made or not step.kept:
         return {}
-    pairs = enumerate(zip(step.reads(), (*step.read, *step.made), strict=False))
+    count = len(step.edges)  # what is computed again of changed operands is no change of the result
+    pairs = enumerate(zip((*step.reads()[:count], *step.kept[count:]), (*step.read, *step.made), strict=False))
     return {i: (m.changed, m) for i, (a, m) in pairs if a is not None and not m.is_of(a)}
 
 

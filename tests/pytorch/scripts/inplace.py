@@ -421,6 +421,11 @@ x.data = torch.tensor([10.0, 20.0, 30.0])
 x.data = torch.tensor([5.0, 6.0, 7.0])
 y.sum().backward()
 print("twice", x.grad.tolist(), x._version)
+x, w = L(1, 2), L(3, 4)
+y = x / w
+w.data = torch.tensor([5.0, 7.0])
+y.sum().backward()
+print("a divisor", x.grad, w.grad)
 p = L(1, 2)
 y, b = p**3, p.data
 p.data = torch.tensor([4.0, 5.0])
