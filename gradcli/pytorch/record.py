@@ -288,7 +288,7 @@ class Step(GradFn):
         return kept if kept is self.kept or not self.kept else self._of_now(kept)
 
     def _of_now(self, kept: Sequence[Any]) -> Sequence[Any]:
-        """Return what its backward reads of changed operands, with their result, which PyTorch saves of few operations."""
+        """Return what its backward reads, with the result of the operands of now where PyTorch saves no result."""
         saved, count = {i: a if x is None else x._a for _, _, a, x, i in self.checks}, len(self.edges)
         operands = [saved.get(i, a) for i, a in enumerate(kept[:count])]
         if count in saved or kept[count] is None or any(a is None for a in operands):

@@ -41,8 +41,8 @@ def scaled_dot_product_attention(
     raise_if(other, "dtype of an attention mask", *(x.dtype.in_c for x in (attn_mask, query) if other))
     is_fused = _is_fused(query, key, value, attn_mask, dropout_p, enable_gqa)
     raise_if(is_causal and attn_mask is not None and not is_fused, "causal beside a mask")
-    if not (dropout_p or enable_gqa) and _fits(query, key, value, attn_mask):
-        return _attention(query, key, value, attn_mask, is_causal, scale, is_fused)
+    if not dropout_p and _fits(query, key, value, attn_mask, enable_gqa):
+        return _attention(query, key, value, attn_mask, is_causal, scale, enable_gqa, is_fused)
     if enable_gqa:
         key, value = (x.repeat_interleave(query.shape[-3] // x.shape[-3], -3) for x in (key, value))
     scores = query @ key.transpose(-2, -1) * (query.shape[-1] ** -0.5 if scale is None else scale)
@@ -55,9 +55,13 @@ def scaled_dot_product_attention(
     return set_grad_fn_name(result, "ScaledDotProductFlashAttentionForCpuBackward0") if is_fused else result
 
 
-def _fits(query: Any, key: Any, value: Any, mask: Any) -> bool:
+def _fits(query: Any, key: Any, value: Any, mask: Any, is_grouped: bool) -> bool:
     """Return whether attention is one step: of stacks of one shape, without dropout; others are composed, or errors."""
-    stacks = [x.shape[:-2] for x in (query, key, value)]
+    stacks = [[*x.shape[:-2]] for x in (query, key, value)]
+    if is_grouped and all(stacks):
+        heads = stacks[0][-1]
+        for stack in stacks[1:]:
+            stack[-1] = heads if stack[-1] and not heads % stack[-1] else -1
     lengths = query.shape[-1] == key.shape[-1] and key.shape[-2] == value.shape[-2]
     scores = (*stacks[0], query.shape[-2], key.shape[-2])
     ends = scores if mask is None else mask.shape
@@ -65,7 +69,9 @@ def _fits(query: Any, key: Any, value: Any, mask: Any) -> bool:
     return bool(fits and lengths and stacks[0] == stacks[1] == stacks[2] and query.numel() and key.numel())
 
 
-def _attention(q: Any, k: Any, v: Any, mask: Any, is_causal: bool, scale: float | None, is_fused: bool) -> Any:
+def _attention(
+    q: Any, k: Any, v: Any, mask: Any, is_causal: bool, scale: float | None, is_grouped: bool, is_fused: bool
+) -> Any:  # fmt: skip
     """Return attention as one step, with PyTorch's functions of it."""
     masked = mask is not None or is_causal
     keys, product = "MulBackward1(Transpose(1))", "UnsafeView(Bmm(View(Expand({})),{}))" if q.dim() > 2 else "Mm({},{})"
@@ -75,7 +81,7 @@ def _attention(q: Any, k: Any, v: Any, mask: Any, is_causal: bool, scale: float 
     name = "ScaledDotProductFlashAttentionForCpuBackward0" if is_fused else name
     given = tuple(n for n, x in (("attn_mask", mask), ("scale", scale)) if x is not None)
     numbers = [] if scale is None else [number(scale, q.dtype)]
-    settings = given, is_causal, False
+    settings = given, is_causal, is_grouped
     build = partial(call_of, "scaled_dot_product_attention", settings)
     operands = [x for x in (q, k, v, mask) if x is not None]
     return apply("scaled_dot_product_attention", build, operands, settings, name, numbers)
