@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from html import escape
@@ -20,6 +20,7 @@ class Page:
     """The page of one backward; in a notebook it is shown as HTML."""
 
     record: Record
+    notes: Sequence[str] = ()
 
     def __str__(self) -> str:
         return self.page()
@@ -37,7 +38,7 @@ class Page:
         from gradcli.report.render import Look, render_pages
         from gradcli.script.under_pytorch.page import page_of
 
-        return render_pages([page_of(self.record)], Look(style)).rstrip("\n")
+        return render_pages([page_of(self.record).with_notes(self.notes)], Look(style)).rstrip("\n")
 
     def _repr_html_(self) -> str:
         return f"<h4><code>{escape(self.title)}</code></h4>\n{self.page('html')}"
@@ -56,7 +57,8 @@ def recording(*, line: int | Iterable[int] = (), output: str | None = None) -> I
 
     In a notebook pages are HTML, elsewhere text.  `line` names the lines whose calls are explained; `output` is a file
     for the pages in place of standard output: .txt, .md, .tex or .html.  What is computed within the block has
-    formulas; of what was computed before, PyTorch's own graph alone is known.
+    formulas; of what was computed before, PyTorch's own graph alone is known.  Once these lines have their pages,
+    or explained ones were reached five times more, the program runs at PyTorch's speed.
 
     Errors: `InputError` without PyTorch, and for another ending of the file.
     """
@@ -67,21 +69,24 @@ def recording(*, line: int | Iterable[int] = (), output: str | None = None) -> I
     if not style:
         raise InputError(f"`{output}` has an unknown ending", hint=f"use one of {', '.join(PAGE_ENDINGS)}")
     from gradcli.realtorch.driver import Session
+    from gradcli.realtorch.lines import Lines
 
     result = Recording()
     lines = frozenset((line,) if isinstance(line, int) else line)
 
-    def explain(record: Record | Exception, site: CallSite, _: bool) -> None:
+    def explain(record: Record | Exception, site: CallSite, is_recorded: bool) -> None:
         if isinstance(record, Exception):
             print(f"gradcli: line {site.line} is not explained: {type(record).__name__}: {record}", file=sys.stderr)
             return
-        page = Page(record)
+        late = f"note: met after the recording ended, so its calls are PyTorch's: recording(line={site.line}) has them"
+        page = Page(record, () if is_recorded else (late,))
         result.pages.append(page)
         if output is None:
             _show(page)
 
     try:
-        with Session(lambda site, times: times == 1 and (not lines or site.line in lines), explain).running():
+        wants = lambda site, times: times == 1 and (not lines or site.line in lines)  # noqa: E731
+        with Session(wants, explain, Lines(None, lines)).running():
             yield result
     finally:
         if output is not None:
@@ -89,7 +94,7 @@ def recording(*, line: int | Iterable[int] = (), output: str | None = None) -> I
             from gradcli.report.render import Look, has_documents, render_pages
             from gradcli.script.under_pytorch.page import page_of
 
-            pages = [page_of(p.record) for p in result.pages]
+            pages = [page_of(p.record).with_notes(p.notes) for p in result.pages]
             text = render_pages(pages, Look(style, standalone=has_documents(style))) if pages else ""
             write_whole(output, text.encode())
 

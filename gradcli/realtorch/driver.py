@@ -21,11 +21,13 @@ from gradcli.realtorch.quiet import unseen
 from gradcli.realtorch.sites import frames, site_of, user_frames
 from gradcli.realtorch.steps import Steps
 from gradcli.realtorch.sweep import Sweep
+from gradcli.realtorch.updates import Updates
 from gradcli.realtorch.values import PLAIN
 from gradcli.realtorch.writing import Request, Writer
 from gradcli.record.record import CallSite, OptimizerStep, Record
 
 _PATIENCE = 5  # how often explained lines run again before the others are given up
+_REST = 100  # and before PyTorch has its functions back: a step of an optimizer may be due once in many backwards
 
 
 class Session:
@@ -34,8 +36,8 @@ class Session:
     `wants` says, of the site of a backward and how often it was reached, whether it is explained; `explain` gets the
     record of each that is, or why it has none, and whether its calls were recorded; `explain_step` the events of a
     step of an optimizer.  Without `lines`, the recording does not end; once it has ended, PyTorch's functions are its
-    own again but for `autograd.backward` and `autograd.grad`, which count the lines that have a page, and explain
-    others.  `reached` says how often each line was.
+    own again, and after some rounds `autograd.backward`, `autograd.grad` and the steps too, unless a line has no page
+    yet.  `reached` says how often each line was, and `updates`, from then on, which changes in place tell how often.
     """
 
     def __init__(
@@ -47,7 +49,8 @@ class Session:
     ) -> None:
         self.wants, self.explain, self.lines = wants, explain, lines
         self.reached: Counter[CallSite] = Counter()
-        self.steps = Steps(wants, explain_step, self.reached) if explain_step is not None else None
+        self.updates = Updates()
+        self.steps = Steps(wants, explain_step, self.reached, self.updates) if explain_step is not None else None
         self.recording = Recording()
         self.explained: set[tuple[str, int, int]] = set()
         self._done: dict[tuple[int, int], tuple[CallSite, CodeType]] = {}  # what needs no page, by code and instruction
@@ -72,6 +75,7 @@ class Session:
         finally:
             self._end_if_on_top()
             self._unwrap()
+            self.updates.finish(self.reached)
 
     def _wrap(self, owner: Any, name: str, wrapper: Callable[[Any], Any]) -> None:
         before = vars(owner)[name]
@@ -102,6 +106,9 @@ class Session:
                 if done is None or recording.depth:
                     return self._run(name, function, args, kwargs)
                 self.reached[done[0]] += 1
+                self._again += 1
+                if self._again == _REST:
+                    self._rest()
                 recording.depth = 1  # what runs within it is no line of its own
                 try:
                     return function(*args, **kwargs)
@@ -186,6 +193,7 @@ class Session:
             request.returned = result if isinstance(result, tuple) else ()
             self.explained.add(key)
             self._again = 0
+            self.updates.watch(site, self.reached[site], [leaf.tensor for leaf in sweep.leaves.values()], due=1)
             self._explain(writer, fault)
         self._end_if_done()
         return result
@@ -216,11 +224,20 @@ class Session:
     def _end_if_on_top(self) -> None:
         """Leave the mode, unless it is set aside while one of its calls runs."""
         if self.is_recording and [*_get_current_function_mode_stack()][-1:] == [self.recording]:
-            self.is_recording = False
+            self.is_recording, self._again = False, 0
             self.recording.__exit__(None, None, None)
             self._unwrap(torch.autograd)  # a line that is met later goes through its functions
             if self._compiles:
                 torch.compiler.set_stance("default")
+
+    def _rest(self) -> None:
+        """Give PyTorch its functions back where no line is left without a page; how often they run is then unseen."""
+        assert self.lines is not None
+        if self.steps is not None:
+            self.steps.remove()
+        if self.lines.are_explained(self.explained):
+            self._unwrap()
+        self.updates.begin(self.reached)
 
 
 def _request(name: str, args: Any, kwargs: Any, site: CallSite) -> Request | None:

@@ -14,27 +14,32 @@ Call = tuple[str, int, int]  # a file, the first and the last line
 
 
 class Lines:
-    """The calls of `backward` and `grad` in a program's own files, of some lines alone or of all."""
+    """The calls of `backward` and `grad` in a program's own files, of some lines alone or of all.
 
-    def __init__(self, main: str, only: Collection[int] = (), round: int = 0) -> None:
+    Without `main`, a block of a program is recorded: its calls may be anywhere, unless they are those of some lines.
+    """
+
+    def __init__(self, main: str | None, only: Collection[int] = (), round: int = 0) -> None:
         self.main, self.only, self.round = main, frozenset(only), round
         self._calls: dict[str, list[Call]] = {}
 
     def are_explained(self, sites: Collection[tuple[str, int, int]]) -> bool:
         """Return whether each of the calls is at one of these sites; a file that is imported later may have more."""
-        for call in self._every():
+        if self.main is None:
+            return bool(self.only) and self.only <= {line for _, line, _ in sites}
+        for call in self._every(self.main):
             if not any(file == call[0] and call[1] <= line <= call[2] for file, line, _ in sites):
                 return False
         return True
 
-    def _every(self) -> list[Call]:
-        files = {self.main}
+    def _every(self, program: str) -> list[Call]:
+        files = {program}
         for module in [*sys.modules.values()]:
             file = getattr(module, "__file__", None)
             if isinstance(file, str) and file.endswith(".py") and not is_installed(file):
                 files.add(file)
         main = getattr(sys.modules.get("__main__"), "__file__", None)
-        if main != self.main:
+        if main != program:
             files.discard(main)  # the same file by its whole path
         result: list[Call] = []
         for file in files:

@@ -16,6 +16,7 @@ from torch.optim.optimizer import register_optimizer_step_post_hook, register_op
 
 from gradcli.realtorch.names import Names
 from gradcli.realtorch.sites import frames, site_of, user_frames
+from gradcli.realtorch.updates import Updates
 from gradcli.realtorch.values import PLAIN, array_of
 from gradcli.record.record import CallSite, OptimizerStep
 
@@ -24,7 +25,7 @@ class Steps:
     """Listens to the steps of all optimizers of a program.
 
     `wants` says, of the site of a step and how often it was reached, which `reached` counts, whether it is explained;
-    `explain` gets the events of each that is.
+    `explain` gets the events of each that is, and `updates` the parameters.
     """
 
     def __init__(
@@ -32,20 +33,26 @@ class Steps:
         wants: Callable[[CallSite, int], bool],
         explain: Callable[[Sequence[OptimizerStep], CallSite], None],
         reached: Counter[CallSite],
+        updates: Updates,
     ) -> None:
-        self.wants, self.explain, self.reached = wants, explain, reached
+        self.wants, self.explain, self.reached, self.updates = wants, explain, reached, updates
+        self._hooks: Sequence[Any] = ()
         self._begun: dict[int, tuple[CallSite, Mapping[int, str], Sequence[Any]]] = {}  # by the optimizer's identity
         self._process = os.getpid()
 
     @contextmanager
     def listening(self) -> Iterator[None]:
         """Listen within a block."""
-        hooks = register_optimizer_step_pre_hook(self._begin), register_optimizer_step_post_hook(self._end)
+        self._hooks = register_optimizer_step_pre_hook(self._begin), register_optimizer_step_post_hook(self._end)
         try:
             yield
         finally:
-            for hook in hooks:
-                hook.remove()
+            self.remove()
+
+    def remove(self) -> None:
+        """Listen no longer."""
+        for hook in self._hooks:
+            hook.remove()
 
     def _begin(self, optimizer: Any, args: Any, kwargs: Any) -> None:
         """Note the numbers before a step that is explained; the program goes on, whatever fails here."""
@@ -82,6 +89,7 @@ class Steps:
             ]
             steps = events(type(optimizer).__name__, changes, lambda p: names.get(id(p), "p"))
         if steps:
+            self.updates.watch(site, self.reached[site], [p for p, *_ in begun], due=0)
             with torch._C.DisableTorchFunction():
                 self.explain(steps, site)
 

@@ -74,3 +74,19 @@ def test_everything_is_as_before_behind_a_block():
     after = torch.autograd.backward, torch.autograd.grad, torch.Tensor.backward, torch.autograd.Function.apply
     assert after == before
     assert not torch.overrides._get_current_function_mode_stack()
+
+
+@pytest.mark.parametrize("is_named", [True, False])
+def test_a_training_in_a_block_is_not_recorded_to_its_end(is_named, capsys):
+    w = torch.tensor([1.0], requires_grad=True)
+    here = inspect.currentframe().f_lineno
+    with gradcli.recording(line=here + 4 if is_named else ()) as recording:
+        modes = []
+        for _ in range(9):
+            (w**2).sum().backward()
+            modes.append(len(torch.overrides._get_current_function_mode_stack()))
+        if not is_named:
+            (w * 3).sum().backward()
+    assert modes == ([0] * 9 if is_named else [1] * 5 + [0] * 4)
+    assert len(recording.pages) == (1 if is_named else 2)
+    assert ("met after the recording ended" in str(recording.pages[-1])) == (not is_named)

@@ -85,7 +85,7 @@ SCRIPT = "import torch\nx = torch.tensor([1., 2.], requires_grad=True)\n(x**2).s
 _TURNS = 9
 _QUIET = "-m", "gradcli", "run", "--quiet"
 _RECORDED = "-m", "gradcli", "run", "--torch"
-_FIRST = 20  # steps of which two lines get their pages, and after which the recording has ended
+_FIRST = 120  # steps of which two lines get their pages, and after which PyTorch has its functions back
 
 
 def _ran(path: Path, words: Sequence[str]) -> tuple[float, str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -34,6 +34,7 @@ class PyTorchExplainer:
     only: Sequence[str] = ()
     unroll: bool = False  # rounds of loops are written out
     seen: Counter[CallSite] = field(default_factory=Counter)
+    more: Mapping[CallSite, int | None] = field(default_factory=dict)  # how often lines ran that were not counted then
 
     @contextmanager
     def listening(self) -> Iterator[None]:
@@ -49,7 +50,7 @@ class PyTorchExplainer:
         lines = None if is_endless else Lines(self.script.name, self.lines)
         explain_step = None if self.style == "json" else self._explain_step
         session = Session(self._wants, self._explain, lines, explain_step)
-        self.seen = session.reached
+        self.seen, self.more = session.reached, session.updates.more
         stack.enter_context(session.running())
 
     def _wants(self, site: CallSite, times: int) -> bool:
@@ -130,10 +131,14 @@ class PyTorchExplainer:
             )
             self.note(f"note: line {line} has no call to explain{known}")
         for line in sorted(sites):
-            count = sum(times - 1 for site, times in self.seen.items() if site.line == line)
+            here = [site for site in self.seen if site.line == line]
+            uncounted = [self.more[site] for site in here if site in self.more]
+            count = sum(self.seen[site] - 1 for site in here) + sum(filter(None, uncounted))
+            about = "at least " if None in uncounted else "about " if any(uncounted) else ""
             if count and (not self.lines or line in self.lines):
                 times, it = ("time", "it") if count == 1 else ("times", "them")
-                self.note("\n".join(wrapped(f"line {line}, {count:,} more {times}; --all shows {it}", columns(), "  ")))
+                more = f"line {line}, {about}{count:,} more {times}; --all shows {it}"
+                self.note("\n".join(wrapped(more, columns(), "  ")))
 
 
 def _fault(error: Exception) -> str:
