@@ -145,6 +145,15 @@ class InputError(Exception):
         return "\n".join(lines)
 
 
+def option_error(option: str, message: str, hint: str | None = None, text: str | None = None) -> InputError:
+    """Return the error of an option of the command line; the caret is under `text` in its value, or under the option.
+
+    >>> option_error("--v", "v is a letter", text="v").options
+    ('--v',)
+    """
+    return InputError(message, hint=hint, options=(option,), text=text)
+
+
 def brief(text: str) -> str:
     """Return a message that is not longer than a screen: names and shapes may be of any length."""
     return text if len(text) <= _MESSAGE else f"{text[:_MESSAGE]}…"

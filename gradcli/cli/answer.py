@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
+from gradcli.errors import Notes
+
 if TYPE_CHECKING:
     from gradcli.cli.inputs.file_points import FilePoints
     from gradcli.cli.inputs.system import Situation
     from gradcli.cli.options import Files, Pages, SystemOptions
-    from gradcli.errors import Notes
     from gradcli.lang.system import System
     from gradcli.pages.question import Question, Result
     from gradcli.pages.sections import Page
@@ -43,7 +44,6 @@ def answer(
         return
     from gradcli.cli.inputs.system import read_situation
     from gradcli.cli.output import show_result
-    from gradcli.errors import Notes
 
     notes, look = Notes(), pages.look(options.style, output is not None)
     situation = read_situation(system, options, notes)

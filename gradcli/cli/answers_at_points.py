@@ -15,7 +15,7 @@ from gradcli.cli.output import wrote
 from gradcli.data.block import COPIED, Block
 from gradcli.data.formats import create_result
 from gradcli.data.numbers import lines_of
-from gradcli.errors import InputError, Notes
+from gradcli.errors import Notes, option_error
 from gradcli.graph.array import Array
 from gradcli.graph.construct import total
 from gradcli.graph.graph import Graph
@@ -105,7 +105,7 @@ def _write(run: FilePoints, columns: Columns) -> Tally:
     values = run.graph.outputs if run.files.values else {}
     names = [*values, *(n for name in columns.graph.outputs for n in columns.names.get(name, [name]))]
     if repeated := next((header for header in run.kept if header in names), None):
-        raise InputError(f"--keep: the result has a column `{repeated}` of its own", options=("--keep",), text=repeated)
+        raise option_error("--keep", f"--keep: the result has a column `{repeated}` of its own", text=repeated)
     # Numbers that are finite where the outputs are.
     checks = {f"0*{name}": total(0 * y) if y.shape else y for name, y in run.graph.outputs.items()}
     graph = Graph.of(columns.graph.inputs, {**values, **columns.graph.outputs, **checks})

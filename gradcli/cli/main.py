@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from gradcli.errors import Fix, InputError, did_you_mean, option_error
 from gradcli.files import forget_read
 from gradcli.lang.own_names import forget_own_names
 from gradcli.process import environment
@@ -28,7 +29,6 @@ from gradcli.version import VERSION
 
 if TYPE_CHECKING:
     from gradcli.cli.corrections import ClaimError
-    from gradcli.errors import Fix, InputError
 
 COMMANDS = (
     "backward",
@@ -192,8 +192,6 @@ def run(command: click.Command, arguments: Sequence[str] | None = None) -> int:
 
 def _input_error(error: click.ClickException, typed_words: Sequence[str]) -> InputError:
     """Return an error of click's as an `InputError`, with a hint."""
-    from gradcli.errors import InputError, did_you_mean
-
     context = getattr(error, "ctx", None)
     if isinstance(error, click.NoSuchOption) and context and (result := _option_error(error, context, typed_words)):
         return result
@@ -226,13 +224,12 @@ def _message(error: click.ClickException) -> str:
 def _option_error(error: click.NoSuchOption, context: click.Context, typed_words: Sequence[str]) -> InputError | None:
     """Return the error of an option that a value, or another command, would have; None for any other."""
     from gradcli.cli.corrections import with_command
-    from gradcli.errors import InputError
 
     whole = context.parent or context
     assert isinstance(whole.command, click.Group)
     commands = _commands(whole.command, whole)
     name = next((name for name, options in commands.items() if error.option_name in options), None)
-    wrong = InputError(_message(error), options=(error.option_name,))
+    wrong = option_error(error.option_name, _message(error))
     if name and not context.parent:
         fix = with_command(typed_words, commands)
         return replace(wrong, hint=f"put the command first: {fix.text}", fix=fix)
@@ -246,7 +243,6 @@ def _option_error(error: click.NoSuchOption, context: click.Context, typed_words
 def _as_point(error: click.NoSuchOption, context: click.Context, typed_words: Sequence[str]) -> Fix | None:
     """Return the command line with `--at x=3` in place of `--x 3`, unless the option is nearly one of the command's."""
     from gradcli.cli.corrections import with_point
-    from gradcli.errors import did_you_mean
 
     name, options = error.option_name, _options(context.command)
     similar = did_you_mean(name.strip("-"), [option.strip("-") for option in options])
@@ -257,7 +253,6 @@ def _as_point(error: click.NoSuchOption, context: click.Context, typed_words: Se
 def no_command(group: click.Group, context: click.Context, arguments: Sequence[str]) -> InputError:
     """Return the error of arguments that begin with no command: with a formula, or with another name for a command."""
     from gradcli.cli.corrections import with_command
-    from gradcli.errors import InputError, did_you_mean
 
     name, known = arguments[0], group.list_commands(context)
     message = f"No such command '{name}'."
@@ -293,7 +288,6 @@ def _choice(error: click.ClickException, context: click.Context | None, text: st
 def in_command_line(error: Exception, typed_words: Sequence[str], group: click.Group) -> Exception:
     """Return an error of the user's as an `InputError` with its position in the command line; others unchanged."""
     from gradcli.cli.corrections import ClaimError, locate, separated
-    from gradcli.errors import InputError
 
     if isinstance(error, click.ClickException):
         error = _input_error(error, typed_words)
@@ -307,7 +301,6 @@ def in_command_line(error: Exception, typed_words: Sequence[str], group: click.G
 def _claim_error(error: ClaimError, typed_words: Sequence[str], group: click.Group) -> InputError:
     """Return the error of a claim, with the command line that checks it."""
     from gradcli.cli.corrections import as_check
-    from gradcli.errors import InputError
 
     context = click.Context(group)
     command, check = (group.get_command(context, name) for name in (typed_words[0], "check"))
@@ -321,7 +314,6 @@ def _claim_error(error: ClaimError, typed_words: Sequence[str], group: click.Gro
 
 def _mistake(error: Exception, typed_words: Sequence[str], group: click.Group) -> int:
     """Print an error of the user's; any other is a fault of gradcli's, and is printed without a traceback."""
-    from gradcli.errors import InputError
     from gradcli.process.tracebacks import FunctionFailedError, exit_status, traceback_text
 
     if isinstance(error, FunctionFailedError):

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
 import click
 
 from gradcli.engine.names import ENGINES, OLDER_NAMES
+from gradcli.errors import nearest, option_error
 from gradcli.process.platform import STANDARD_INPUT
 from gradcli.report.render import FORMATS, PAGE_ENDINGS, PAGES, Look, has_documents
 
@@ -73,10 +74,8 @@ class _Engine(click.Choice[str]):
 
 def _once(_: click.Context, parameter: click.Parameter, typed: tuple[str, ...]) -> str | None:
     if len(typed) > 1:
-        from gradcli.errors import InputError
-
         option = parameter.opts[0]
-        raise InputError(f"{option} is given twice", hint="put all points into one file", options=(option,))
+        raise option_error(option, f"{option} is given twice", "put all points into one file")
     path = typed[0] if typed else None
     return "-" if path in STANDARD_INPUT else path
 
@@ -190,13 +189,12 @@ def format_of(style: str | None, output: str | None, endings: Mapping[str, str],
     said = endings.get(PurePath(output or "-").suffix.lower())
     if style is not None and said not in (None, "text", style):
         from gradcli.data.mistakes import label
-        from gradcli.errors import InputError
 
-        raise InputError(
+        raise option_error(
+            option,
             f"{option} {style}, but the file extension of {label(output or '-')} says {said}",
-            hint=f"give the file another extension, or use {option} {said}",
-            options=(option,),
-            text=style,
+            f"give the file another extension, or use {option} {said}",
+            style,
         )
     return style or said
 
@@ -230,13 +228,11 @@ class Pages(NamedTuple):
 
         Errors: `InputError` for a document of its own in a format that has none.
         """
-        from gradcli.errors import InputError
-
         if self.standalone and (style not in PAGES or not has_documents(style)):
-            raise InputError(
+            raise option_error(
+                "--standalone",
                 "--standalone makes a document of LaTeX or Markdown",
-                hint="it goes with -f latex and -f markdown",
-                options=("--standalone",),
+                "it goes with -f latex and -f markdown",
             )
         standalone = self.standalone or style == "html" or (to_file and style == "markdown")
         return Look(style or PAGES[0], self.digits, standalone)
@@ -265,17 +261,13 @@ def digits_option(where: str) -> Callable[[Command], Command]:
 
 
 def _digits(_: click.Context, parameter: click.Parameter, typed: str) -> int | None:
-    from gradcli.errors import InputError
 
     text = typed.strip()
     if text == "full":
         return None
     if not re.fullmatch("[0-9]{1,2}", text) or not 1 <= int(text) <= MAX_DIGITS:
-        raise InputError(
-            f"--digits: `{text}` is not a number of digits",
-            hint=f"1 to {MAX_DIGITS}, or full",
-            options=("--digits",),
-            text=text,
+        raise option_error(
+            "--digits", f"--digits: `{text}` is not a number of digits", f"1 to {MAX_DIGITS}, or full", text
         )
     return int(text)
 
@@ -287,16 +279,11 @@ def _sections(
 
     Errors: `InputError` for a name that the page has no section of.
     """
-    from gradcli.errors import InputError, nearest
-
     names = tuple(name.strip() for option in typed for name in option.split(","))
     for name in names:
         if name not in sections:
-            raise InputError(
-                f"--only: there is no section `{name}`",
-                hint=nearest(name, sections, "sections"),
-                options=("--only",),
-                text=name,
+            raise option_error(
+                "--only", f"--only: there is no section `{name}`", nearest(name, sections, "sections"), name
             )
     return names
 
@@ -320,8 +307,6 @@ class Files(NamedTuple):
 
         Errors: `InputError` for an option of such a run in another one.
         """
-        from gradcli.errors import InputError
-
         if self.points is not None or self.output is not None:
             return True
         typed: dict[str, object] = {
@@ -332,7 +317,7 @@ class Files(NamedTuple):
         typed |= {"--columns": self.columns, "--missing": self.missing != "error", "--keep": self.keep}
         typed |= {"--values": self.values}
         for option in (name for name, value in typed.items() if value):
-            raise InputError(f"{option} is for many points", hint="give them with --points FILE", options=(option,))
+            raise option_error(option, f"{option} is for many points", "give them with --points FILE")
         return False
 
 

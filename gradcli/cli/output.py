@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from gradcli.errors import InputError, Notes, in_lines
 from gradcli.process.activity import before_output, doing
 from gradcli.process.platform import is_closed_pipe
 from gradcli.process.streams import discard, flush, print_error
@@ -14,7 +15,6 @@ from gradcli.report.render import PAGES
 from gradcli.text.plain import print_utf8
 
 if TYPE_CHECKING:
-    from gradcli.errors import InputError, Notes
     from gradcli.pages.picture.head import Head
     from gradcli.pages.results import Answer
     from gradcli.pages.sections import Page
@@ -118,7 +118,6 @@ def print_notes(notes: Notes) -> None:
     """Print the notes to standard error, after all that standard output has."""
     flush()
     if notes.lines:
-        from gradcli.errors import in_lines
         from gradcli.text.wrapping import page_width
 
         for text in notes.lines:

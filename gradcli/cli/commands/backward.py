@@ -18,10 +18,10 @@ from gradcli.cli.options import (
     page_options,
     system_options,
 )
+from gradcli.errors import Notes, nearest, option_error
 
 if TYPE_CHECKING:
     from gradcli.cli.answer import Points
-    from gradcli.errors import Notes
     from gradcli.graph.graph import Graph
     from gradcli.lang.system import System
     from gradcli.pages.question import Result
@@ -54,7 +54,7 @@ Examples:
 @cotangents_option(
     "The cotangent, PyTorch's gradient argument: 1,10,100, [[1,0],[0,1]], y0=1,y2=100 (the rest 0), ones, "
     "onehot:1, onehot:y1, @file.npy, v for formulas in v (v=1,10 has both), or - for the JSON of another gradcli "
-    "backward. Repeated, gradients accumulate.",
+    "backward. Repeated, gradients accumulate."
 )
 @click.option("--strict", is_flag=True, help="A v that is longer than a scalar output is an error, as in PyTorch.")
 @names_option("--retain", "Also show the gradients of these intermediates.", "NAMES|all")
@@ -85,7 +85,6 @@ def backward(
     from gradcli.cli.answer import answer
     from gradcli.cli.inputs.cotangents import in_letters, read_calls
     from gradcli.cli.inputs.system import read_system_of
-    from gradcli.errors import InputError
     from gradcli.pages.backward.question import Gradients
 
     system = read_system_of(options, many.points, "-" in cotangents)
@@ -94,9 +93,7 @@ def backward(
         graph, only = points.graph, () if points.of_file else pages.only
         kept = _retained(system, graph, retain)
         if steps and points.of_file and not points.prints_json:
-            raise InputError(
-                "--steps shows single points", hint="add -f json, or give the points with --at", options=("--steps",)
-            )
+            raise option_error("--steps", "--steps shows single points", "add -f json, or give the points with --at")
         from_file = points.has_columns("v", graph.outputs, bool(cotangents))
         wanted = points.wanted._replace(
             retain=kept,
@@ -130,7 +127,6 @@ def _forgotten(names: Sequence[str]) -> str:
 
 def _retained(system: System, graph: Graph, retain: str | None) -> tuple[str, ...]:
     """Return the intermediates that are to keep their gradients."""
-    from gradcli.errors import InputError, nearest
     from gradcli.graph.names import ElementName
     from gradcli.lang.values import read_names
 
@@ -143,10 +139,10 @@ def _retained(system: System, graph: Graph, retain: str | None) -> tuple[str, ..
     for name in names:
         if name not in computed:
             leaf = name in system.uses
-            raise InputError(
+            raise option_error(
+                "--retain",
                 f"--retain: `{name}` is {'an input, whose gradient is shown anyway' if leaf else 'not in the system'}",
-                hint=None if leaf else nearest(name, computed, "computed names"),
-                options=("--retain",),
-                text=name,
+                None if leaf else nearest(name, computed, "computed names"),
+                name,
             )
     return tuple(names)

@@ -26,11 +26,11 @@ from gradcli.cli.options import (
     shapes_option,
     style_option,
 )
+from gradcli.errors import InputError, Notes
 from gradcli.process.status import DONE, MISTAKE, NO
 from gradcli.report.render import FORMATS, PAGE_ENDINGS, PAGES, Look
 
 if TYPE_CHECKING:
-    from gradcli.errors import InputError
     from gradcli.pages.check.verdicts import CheckResult
 
     Results = dict[str, CheckResult | InputError]
@@ -170,8 +170,6 @@ def _check_trials(at: Sequence[str], many: Files) -> None:
     """Check that --trials, which counts random points, is not typed beside points."""
     source = "--points" if many.wanted else "--at" if at else ""
     if source and click.get_current_context().get_parameter_source("trials") is ParameterSource.COMMANDLINE:
-        from gradcli.errors import InputError
-
         raise InputError(
             f"--trials is the number of random points, and {source} gives the points",
             hint=f"leave out --trials, or leave out {source} to check at random points",
@@ -181,8 +179,6 @@ def _check_trials(at: Sequence[str], many: Files) -> None:
 
 def _of_each(files: Sequence[str], verdicts: Callable[[str], CheckResult]) -> Results:
     """Return the verdicts on each of several files, or its error; that of a single file is raised."""
-    from gradcli.errors import InputError
-
     if len(files) == 1:
         return {files[0]: verdicts(files[0])}
     results: Results = {}
@@ -197,7 +193,6 @@ def _of_each(files: Sequence[str], verdicts: Callable[[str], CheckResult]) -> Re
 def _show(results: Results, look: Look, only: Sequence[str], output: str | None) -> int:
     """Show verdicts and errors, or write the verdicts to a file; return the exit status."""
     from gradcli.cli.output import print_mistake, show_result
-    from gradcli.errors import InputError, Notes
     from gradcli.pages.check.page import check_page
     from gradcli.pages.check.verdicts import CheckResult, CheckResults
 

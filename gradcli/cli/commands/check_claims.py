@@ -20,7 +20,7 @@ from gradcli.cli.inputs.system import (
 )
 from gradcli.cli.options import Files, SystemOptions
 from gradcli.data.arrays import default_point
-from gradcli.errors import InputError, Notes, Source
+from gradcli.errors import InputError, Notes, Source, option_error
 from gradcli.graph.array import Named
 from gradcli.graph.graph import Graph
 from gradcli.lang.claims import Claim, read_claims, restore_span, unfinished_error
@@ -89,11 +89,11 @@ def _of_function(gradient: str, system: System, options: SystemOptions, situatio
     from gradcli.cli.inputs.gradient_functions import gradient_cases, needs_point  # claims in formulas start sooner
 
     if not is_function(gradient):
-        raise InputError(
+        raise option_error(
+            "--gradient",
             f"--gradient: `{gradient}` is not FILE.py:NAME",
-            hint="for example --gradient model.py:dloss",
-            options=("--gradient",),
-            text=gradient,
+            "for example --gradient model.py:dloss",
+            gradient,
         )
     shapes = {name: node.shape for name, node in situation.graph.inputs.items()}
     part = read_function(gradient, {**shapes, **(first_known(options, None) if options.at else {})})

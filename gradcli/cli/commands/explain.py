@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from gradcli.errors import InputError
 from gradcli.process.platform import is_terminal
 
 if TYPE_CHECKING:
@@ -95,7 +96,6 @@ def _draw(arguments: Sequence[str], file: Path) -> bool:
     from gradcli.cli.commands.graph import graph
     from gradcli.cli.commands.run import run
     from gradcli.cli.commands.samples import samples_folder
-    from gradcli.errors import InputError
 
     folder = samples_folder().parent
     name, *rest = [re.sub(r"(^|=@|@)samples/", rf"\1{folder.as_posix()}/samples/", word) for word in arguments]
@@ -178,8 +178,6 @@ def _last(text: str) -> str:
 
 def _unknown(text: str) -> Exception:
     """Return the error about a text of which the guide has no word."""
-    from gradcli.errors import InputError
-
     words = " ".join("".join(c if c.isprintable() else " " for c in text).split())
     words = words.replace("`", "'")[:_SHOWN] + "…" * (len(words) > _SHOWN)
     hint = "`gradcli explain` lists the topics"

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 import click
 
 from gradcli.cli.options import SystemCommand, SystemOptions, cotangents_option, only_system_options
+from gradcli.errors import InputError, Notes
 from gradcli.process.platform import is_terminal
 
 if TYPE_CHECKING:
     from gradcli.cli.inputs.system import Situation
-    from gradcli.errors import Notes
     from gradcli.explore.app import Setting
     from gradcli.explore.state import Explorer
     from gradcli.graph.array import Named
@@ -44,7 +44,6 @@ def explore(options: SystemOptions, cotangents: tuple[str, ...], steps: bool) ->
     """
     from gradcli.cli.inputs.system import check_branch, read_situation, read_system_of
     from gradcli.cli.output import show
-    from gradcli.errors import InputError, Notes
     from gradcli.process.activity import before_output
 
     check_terminal(_as_backward(options, cotangents, steps))
@@ -65,8 +64,6 @@ def check_terminal(instead: str) -> None:
 
     `instead` is the command that works there.
     """
-    from gradcli.errors import InputError
-
     hint = f"print the page: {instead}"
     if not (is_terminal(sys.stdin) and is_terminal(sys.stdout)):
         raise InputError("explore needs a terminal, and standard input or output is not one", hint=hint)

@@ -21,13 +21,13 @@ from gradcli.cli.options import (
     wrt_option,
 )
 from gradcli.codegen.targets import ENDINGS, by_ending
+from gradcli.errors import InputError, Notes, nearest, option_error
 from gradcli.text.plain import print_utf8
 
 if TYPE_CHECKING:
     from gradcli.cli.inputs.system import Situation
     from gradcli.codegen.onnx_open import OpenSize
     from gradcli.codegen.program import Request
-    from gradcli.errors import Notes
     from gradcli.graph.graph import Graph
     from gradcli.lang.system import System
 
@@ -75,13 +75,12 @@ def export(
     from gradcli.codegen.kinds import KINDS, check
     from gradcli.codegen.program import Request
     from gradcli.data.arrays import default_point
-    from gradcli.errors import InputError, Notes
 
     format_of(to, output, by_ending(to), "--to")
     kinds = _kinds(what, tuple(KINDS))
     _check_name(name)
     if len(at) > 1:
-        raise InputError("--at is given twice", hint="the file tests itself at one point", options=("--at",))
+        raise option_error("--at", "--at is given twice", "the file tests itself at one point")
     options = SystemOptions(expr, files, at, shapes, wrt, outputs, None)
     notes = Notes()
     system = read_system_of(options)
@@ -112,22 +111,12 @@ def export(
 
 def _check_name(name: str) -> None:
     """Check that a function can have this name in each language."""
-    from gradcli.errors import InputError
-
     if not (name.isascii() and name.isidentifier()) or len(name) > 100:
-        raise InputError(
-            f"--name: `{name}` cannot be the name of a function",
-            hint="letters, digits and `_`",
-            options=("--name",),
-            text=name,
+        raise option_error(
+            "--name", f"--name: `{name}` cannot be the name of a function", "letters, digits and `_`", name
         )
     if name.startswith("_"):  # which compilers keep for themselves
-        raise InputError(
-            f"--name: `{name}` does not begin with a letter",
-            hint=f"for example f{name}",
-            options=("--name",),
-            text=name,
-        )
+        raise option_error("--name", f"--name: `{name}` does not begin with a letter", f"for example f{name}", name)
 
 
 def _write_source(
@@ -139,17 +128,14 @@ def _write_source(
     from gradcli.cli.output import deliver
     from gradcli.codegen.kinds import KINDS, sparsity_note
     from gradcli.codegen.program import program
-    from gradcli.errors import InputError
 
     matrices = [kind for kind in request.what if KINDS[kind].matrix]
     if request.sparse and not matrices:
-        raise InputError("--sparse is for matrices", hint="add jacobian or hessian to --what", options=("--sparse",))
+        raise option_error("--sparse", "--sparse is for matrices", "add jacobian or hessian to --what")
     language = import_module(f"gradcli.codegen.{to}")
     name = request.name
     if name in language.RESERVED:
-        raise InputError(
-            f"--name: `{name}` has a meaning in {to}", hint=f"call it {name}_", options=("--name",), text=name
-        )
+        raise option_error("--name", f"--name: `{name}` has a meaning in {to}", f"call it {name}_", name)
     request = replace(request, numbers=language.NUMBERS, reserved=language.RESERVED | {name}, target=to)
     text = language.source(program(graph, statements, request))
     for kind in () if request.sparse else matrices:
@@ -168,14 +154,9 @@ def _write_model(
     Sizes stay open where the graph is the same at others.
     """
     from gradcli.cli.output import deliver
-    from gradcli.errors import InputError
 
     if request.sparse:
-        raise InputError(
-            "--sparse is not written as a model",
-            hint="--what vjp or jvp takes a product with J",
-            options=("--sparse",),
-        )
+        raise option_error("--sparse", "--sparse is not written as a model", "--what vjp or jvp takes a product with J")
     if output is None or output == "-":
         raise InputError("an ONNX model is not text", hint="name a file: --output model.onnx")
     try:
@@ -238,7 +219,6 @@ def _arguments(system: System, situation: Situation, options: SystemOptions, arg
 
     Errors: `InputError` for a name in `--arguments` that is no input.
     """
-    from gradcli.errors import InputError, nearest
     from gradcli.graph.graph import appearance
     from gradcli.lang.values import read_names
 
@@ -246,11 +226,8 @@ def _arguments(system: System, situation: Situation, options: SystemOptions, arg
     first = read_names(arguments, "--arguments") if arguments is not None else []
     for name in first:
         if name not in inputs:
-            raise InputError(
-                f"--arguments: `{name}` is not an input",
-                hint=nearest(name, inputs, "inputs"),
-                options=("--arguments",),
-                text=name,
+            raise option_error(
+                "--arguments", f"--arguments: `{name}` is not an input", nearest(name, inputs, "inputs"), name
             )
     if arguments is None and options.wrt is not None:
         first = situation.wrt
@@ -267,16 +244,11 @@ def _ordered(graph: Graph, inputs: Sequence[str]) -> Graph:
 
 def _kinds(what: str, known: tuple[str, ...]) -> list[str]:
     """Return the requested functions, without repetitions."""
-    from gradcli.errors import InputError, nearest
-
     kinds = list(dict.fromkeys(kind.strip() for kind in what.split(",")))
     for kind in kinds:
         if kind not in known:
-            raise InputError(
-                f"--what: there is no `{kind[:40]}`",
-                hint=nearest(kind, known, "functions"),
-                options=("--what",),
-                text=kind[:40],
+            raise option_error(
+                "--what", f"--what: there is no `{kind[:40]}`", nearest(kind, known, "functions"), kind[:40]
             )
     return kinds
 

@@ -18,13 +18,13 @@ from gradcli.cli.options import (
     names_option,
     system_options_with,
 )
+from gradcli.errors import InputError, Notes, option_error
 from gradcli.text.plain import print_utf8
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from gradcli.cli.inputs.system import Situation
-    from gradcli.errors import Notes
     from gradcli.graph.array import Named
     from gradcli.graph.graph import Graph
     from gradcli.pages.picture.boxes import View
@@ -110,7 +110,6 @@ def graph(
 
     from gradcli.cli.inputs.system import read_situation, read_system_of
     from gradcli.cli.output import deliver
-    from gradcli.errors import InputError, Notes
     from gradcli.pages.picture.boxes import View
     from gradcli.process.activity import doing
     from gradcli.report.pictures.render import drawn_as, picture_file
@@ -141,7 +140,6 @@ def graph(
 
 def _opened(graph: Graph, names: str | None) -> Graph:
     """Return the graph with the definitions of the calls of these names in their places, or of all calls."""
-    from gradcli.errors import InputError
     from gradcli.graph.calls import is_call, opened
     from gradcli.lang.values import read_names
     from gradcli.notation.nodes import node_names
@@ -157,26 +155,22 @@ def _opened(graph: Graph, names: str | None) -> Graph:
         if name not in calls:
             listed = f"{', '.join(list(calls)[:_LISTED])}{', …' * (len(calls) > _LISTED)}"
             why = "not a call: its box does not open" if name in named else "not in the picture"
-            raise InputError(
-                f"--open: `{name}` is {why}",
-                hint=f"the calls are {listed}" if calls else None,
-                options=("--open",),
-                text=name,
+            raise option_error(
+                "--open", f"--open: `{name}` is {why}", f"the calls are {listed}" if calls else None, name
             )
     return opened(graph, {calls[name] for name in wanted})
 
 
 def _check_style(style: str, layout: str) -> None:
     """Check that the format has the layout, and that what converts to it is installed."""
-    from gradcli.errors import InputError
     from gradcli.report.pictures.render import CONVERTED, converter
 
     if layout == "horizontal" and style == "text":
-        raise InputError(
+        raise option_error(
+            "--layout",
             "--layout horizontal: a picture in text is vertical",
-            hint="add -f svg, or --output y.svg",
-            options=("--layout",),
-            text="horizontal",
+            "add -f svg, or --output y.svg",
+            "horizontal",
         )
     if style in CONVERTED:
         converter()
@@ -236,7 +230,6 @@ def _quoted(text: str) -> str:
 
 def _check_size(graph: Graph) -> None:
     """Check the size of a picture before it is computed, which takes long."""
-    from gradcli.errors import InputError
     from gradcli.pages.picture.picture import least_boxes
 
     if len(graph.nodes) > LAID_OUT and (boxes := least_boxes(graph, fold=False)) > LAID_OUT:
@@ -249,7 +242,6 @@ def _check_size(graph: Graph) -> None:
 def style_of_picture(style: str | None, output: str | None) -> str:
     """Return the requested format, or that of the file extension."""
     from gradcli.data.mistakes import label
-    from gradcli.errors import InputError
 
     result = format_of(style, output, ENDINGS)
     if result is None and output not in (None, "-"):
@@ -264,7 +256,6 @@ def style_of_picture(style: str | None, output: str | None) -> str:
 def _call(situation: Situation, cotangents: tuple[str, ...], notes: Notes) -> Named | None:
     """Return the cotangent of the picture: None where none is given and there is more than one output."""
     from gradcli.cli.inputs.cotangents import read_calls
-    from gradcli.errors import InputError
 
     outputs = situation.graph.outputs
     if not cotangents and sum(y.size for y in outputs.values()) != 1:

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 import click
 
 from gradcli.cli.options import Files, Pages, SystemCommand, SystemOptions, file_options, page_options, system_options
+from gradcli.errors import InputError, Notes
 
 if TYPE_CHECKING:
     from gradcli.cli.answer import Points
-    from gradcli.errors import Notes
     from gradcli.pages.question import Question, Result
     from gradcli.pages.sections import Page
 
@@ -44,7 +44,6 @@ def hessian(options: SystemOptions, tangent: tuple[str, ...], pages: Pages, many
     from gradcli.cli.answer import answer
     from gradcli.cli.inputs.points import example_of, read_tangent
     from gradcli.cli.inputs.system import read_system_of
-    from gradcli.errors import InputError
     from gradcli.graph.hessian import scalar_output
     from gradcli.pages.hessian.question import Hessian, HessianProduct
     from gradcli.process.platform import quote

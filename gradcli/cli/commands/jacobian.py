@@ -19,10 +19,10 @@ from gradcli.cli.options import (
     page_options,
     system_options,
 )
+from gradcli.errors import InputError, Notes, option_error
 
 if TYPE_CHECKING:
     from gradcli.cli.answer import Points
-    from gradcli.errors import Notes
     from gradcli.lang.system import System
     from gradcli.pages.question import Question, Result
     from gradcli.pages.sections import Page
@@ -70,7 +70,6 @@ def jacobian(
     """
     from gradcli.cli.answer import answer
     from gradcli.cli.inputs.system import read_system_of
-    from gradcli.errors import InputError
 
     if numeric and (steps or order is not None):
         raise InputError(
@@ -83,7 +82,7 @@ def jacobian(
         _show_sparse(system, options, many, numeric)
         return
     if many.wanted and order is not None:
-        raise InputError("--order is for single points", hint="give them with --at", options=("--order",))
+        raise option_error("--order", "--order is for single points", "give them with --at")
 
     def ask(points: Points) -> Question:
         from gradcli.pages.jacobian.question import Jacobian, check_whole
@@ -91,20 +90,13 @@ def jacobian(
         graph, wanted = points.graph, points.wanted
         if points.of_file:
             if sparse and points.prints_json:
-                raise InputError(
-                    "-f json shows whole Jacobians",
-                    hint="leave out --sparse, or take -f csv",
-                    options=("-f",),
-                    text="json",
-                )
+                raise option_error("-f", "-f json shows whole Jacobians", "leave out --sparse, or take -f csv", "json")
             if not sparse:
                 check_whole(graph, points.wrt)
             arrays = f"{many.output}".lower().endswith(".npz")  # which has an array for each entry
             return Jacobian(graph, points.wrt, wanted, sparse=sparse, alone=arrays)
         if numeric and not points.count:
-            raise InputError(
-                "--numeric shows numbers, which need a point", hint="give one with --at", options=("--numeric",)
-            )
+            raise option_error("--numeric", "--numeric shows numbers, which need a point", "give one with --at")
         if order is not None:
             from gradcli.pages.forward.taylor import Taylor
 
@@ -133,7 +125,6 @@ def _show_sparse(system: System, options: SystemOptions, files: Files, numeric: 
     """
     from gradcli.cli.inputs.system import read_situation
     from gradcli.cli.output import print_notes, save, show
-    from gradcli.errors import InputError, Notes
     from gradcli.pages.jacobian.question import sparse_jacobian
     from gradcli.report.render import PAGES, data_lines
 
@@ -141,29 +132,20 @@ def _show_sparse(system: System, options: SystemOptions, files: Files, numeric: 
     _ = files._replace(output=None).wanted  # raises an error for options of many points
     output = None if files.output == "-" else files.output
     if options.style in PAGES:
-        raise InputError(
-            f"-f {options.style} shows whole Jacobians",
-            hint="--sparse is for -f json and -f csv",
-            options=("-f",),
-            text=options.style,
+        raise option_error(
+            "-f", f"-f {options.style} shows whole Jacobians", "--sparse is for -f json and -f csv", options.style
         )
     if output is not None and PurePath(output).suffix.lower() not in _ENDINGS:
-        raise InputError(
-            "--sparse writes .csv, .json and .npz files", hint="for example --output J.npz", options=("--sparse",)
-        )
+        raise option_error("--sparse", "--sparse writes .csv, .json and .npz files", "for example --output J.npz")
     style = format_of(options.style, output, _ENDINGS) or "csv"
     situation = read_situation(system, options, notes)
     if len(situation.points) > 1:
-        raise InputError(
-            "--sparse shows one point", hint="many points are given with --points FILE", options=("--sparse",)
-        )
+        raise option_error("--sparse", "--sparse shows one point", "many points are given with --points FILE")
     at = situation.points[0] if situation.points else None
     if at is None and style == "npz":
         raise InputError("a .npz file has the numbers at a point", hint="give one with --at")
     if numeric and at is None:
-        raise InputError(
-            "--numeric shows numbers, which need a point", hint="give one with --at", options=("--numeric",)
-        )
+        raise option_error("--numeric", "--numeric shows numbers, which need a point", "give one with --at")
     result = sparse_jacobian(situation.graph, situation.wrt, at, notes, numeric or style != "json")
     if output is None:
         show(_together(data_lines(result, style)), notes)

@@ -16,10 +16,10 @@ from gradcli.cli.options import (
     page_options,
     system_options,
 )
+from gradcli.errors import Notes, option_error
 
 if TYPE_CHECKING:
     from gradcli.cli.answer import Points
-    from gradcli.errors import Notes
     from gradcli.pages.question import Result
     from gradcli.pages.sections import Page
 
@@ -73,20 +73,17 @@ def jvp(
     from gradcli.cli.inputs.cotangents import read_calls
     from gradcli.cli.inputs.points import read_tangent
     from gradcli.cli.inputs.system import read_system_of
-    from gradcli.errors import InputError
     from gradcli.pages.forward.jvp import JacobianProduct
 
     system = read_system_of(options, many.points, "-" in cotangents)
     if many.wanted and (steps or cotangents):
         option = "--steps" if steps else "--v"
-        raise InputError(f"{option} is for single points", hint="give the points with --at", options=(option,))
+        raise option_error(option, f"{option} is for single points", "give the points with --at")
 
     def ask(points: Points) -> JacobianProduct:
         graph, leaves = points.graph, points.graph.leaves(points.wrt)
         if cotangents and not points.count:
-            raise InputError(
-                "--v is for points", hint="vᵀ(J·u) = (vᵀJ)·u is shown in numbers: give --at", options=("--v",)
-            )
+            raise option_error("--v", "--v is for points", "vᵀ(J·u) = (vᵀJ)·u is shown in numbers: give --at")
         from_file = points.has_columns("u", leaves, bool(tangent))
         u = None if from_file else read_tangent(leaves, tangent, points.notes)
         calls = read_calls(graph.outputs, points.count, cotangents, True, points.notes) if cotangents else []

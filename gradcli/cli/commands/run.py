@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 import click
 
 from gradcli.cli.options import format_of, gathered, style_option
+from gradcli.errors import InputError, Notes, option_error
 from gradcli.process.platform import is_terminal
 from gradcli.process.status import DONE, MISTAKE, NO
 from gradcli.process.streams import flush, print_error
@@ -233,13 +234,10 @@ def _terminal_stops(options: RunOptions, style: str, keeps: bool) -> Printed:
     Errors: `InputError` where there is no terminal, and for options that leave no page on it.
     """
     from gradcli.cli.commands.explore import check_terminal, has_unicode
-    from gradcli.errors import InputError
 
     if not options.pages or style != "table" or keeps:
-        raise InputError(
-            "--explore stops at each page on the terminal",
-            hint="leave out --quiet, --check, -f and --output",
-            options=("--explore",),
+        raise option_error(
+            "--explore", "--explore stops at each page on the terminal", "leave out --quiet, --check, -f and --output"
         )
     check_terminal("gradcli run SCRIPT.py")
     from gradcli.explore.scripts import Stops
@@ -254,7 +252,6 @@ def _uses_torch(script: Script, options: RunOptions) -> bool:
     """
     if options.torch is False:
         return False
-    from gradcli.errors import InputError
     from gradcli.process import pytorch
 
     installed = pytorch.version()
@@ -266,14 +263,14 @@ def _uses_torch(script: Script, options: RunOptions) -> bool:
             _note(f"note: {name} needs PyTorch itself: the script runs under it (--torch); --no-torch forbids that")
         return True
     if installed is None:
-        raise InputError("--torch needs PyTorch", hint=f"install it: {pytorch.INSTALL}", options=("--torch",))
+        raise option_error("--torch", "--torch needs PyTorch", f"install it: {pytorch.INSTALL}")
     if not pytorch.is_new_enough(installed):
         least = ".".join(map(str, pytorch.LOWEST))
         hint = f"install it: {pytorch.INSTALL} --upgrade"
-        raise InputError(f"--torch needs PyTorch {least} or later, not {installed}", hint=hint, options=("--torch",))
+        raise option_error("--torch", f"--torch needs PyTorch {least} or later, not {installed}", hint)
     for name, is_asked in (("--check", options.checks), ("--explore", options.explores), ("--graph", options.graph)):
         if is_asked:
-            raise InputError(f"{name} is not there with --torch", hint=f"leave out {name}", options=(name,))
+            raise option_error(name, f"{name} is not there with --torch", f"leave out {name}")
     return True
 
 
@@ -285,11 +282,7 @@ def _listener(
     Errors: `InputError` for a picture where no call is explained.
     """
     if options.graph is not None and not options.pages:
-        from gradcli.errors import InputError
-
-        raise InputError(
-            "--graph draws a call that is explained", hint="leave out --quiet and --check", options=("--graph",)
-        )
+        raise option_error("--graph", "--graph draws a call that is explained", "leave out --quiet and --check")
     if options.checks:
         from gradcli.script.check import Calls
 
@@ -334,7 +327,6 @@ def _draw(listener: Calls | Explainer | PyTorchExplainer | _Silent, options: Run
     if drawing is None or options.graph is None:
         return
     from gradcli.cli.output import deliver
-    from gradcli.errors import Notes
 
     if drawing.text:
         deliver(drawing.file(), options.graph, Notes(), drawing.style)
@@ -398,7 +390,6 @@ def _write(destination: Printed, output: str | None, style: str) -> None:
     text = destination.whole().rstrip("\n")
     if output is not None:
         from gradcli.cli.output import deliver
-        from gradcli.errors import Notes
 
         deliver(text + "\n" * bool(text), output, Notes(), style)
     elif text or isinstance(destination, Document):
@@ -408,7 +399,6 @@ def _write(destination: Printed, output: str | None, style: str) -> None:
 
 
 def _script(name: str | None, code: str | None, arguments: tuple[str, ...]) -> Script:
-    from gradcli.errors import InputError
     from gradcli.files import note_read, reason, standard_input
     from gradcli.pytorch.session import Script
 

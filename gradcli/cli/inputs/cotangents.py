@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from gradcli.data.arrays import array_of
-from gradcli.errors import InputError, Notes, nearest
+from gradcli.errors import InputError, Notes, nearest, option_error
 from gradcli.files import read_stdin
 from gradcli.graph.array import Array, Named
 from gradcli.graph.names import element_names, normal
@@ -179,11 +179,11 @@ def from_json(text: str, outputs: Outputs) -> list[Named]:
     """
     lines = [line for line in text.splitlines() if line.strip()]
     if not lines:
-        raise InputError(
+        raise option_error(
+            "--v",
             "there is no JSON on standard input for `--v -`",
-            hint="for example: gradcli backward SECOND -f json | gradcli backward FIRST --v -",
-            options=("--v",),
-            text="-",
+            "for example: gradcli backward SECOND -f json | gradcli backward FIRST --v -",
+            "-",
         )
     return [_from_line(line, number, outputs) for number, line in enumerate(lines, 1)]
 
@@ -196,11 +196,11 @@ def _from_line(line: str, number: int, outputs: Outputs) -> Named:
     items = result.get("grad") if isinstance(result, dict) else None
     if not isinstance(items, dict):
         is_object = isinstance(result, dict)
-        raise InputError(
+        raise option_error(
+            "--v",
             f"--v -: line {number} of standard input is not the JSON of another `gradcli backward`",
-            hint="it has no `grad` with a gradient for each name" if is_object else "it is not a JSON object",
-            options=("--v",),
-            text="-",
+            "it has no `grad` with a gradient for each name" if is_object else "it is not a JSON object",
+            "-",
         )
     call = _zeros(outputs)
     if not set(items) & set(call):
@@ -251,11 +251,11 @@ def _letters(outputs: Outputs, count: int | None) -> Named:
     Errors: `InputError` where there are points, which need numbers.
     """
     if count != 0:
-        raise InputError(
+        raise option_error(
+            "--v",
             "--v v is a letter, and a point needs numbers",
-            hint="--v v=1,10 has both; without --at, the gradients are formulas in v",
-            options=("--v",),
-            text="v",
+            "--v v=1,10 has both; without --at, the gradients are formulas in v",
+            "v",
         )
     from gradcli.pages.formulas import letters
 

@@ -32,7 +32,7 @@ from gradcli.data.block import (
 from gradcli.data.columns import element
 from gradcli.data.formats import open_points
 from gradcli.data.mistakes import about_file, label, path_of
-from gradcli.errors import InputError, Notes, did_you_mean, nearest
+from gradcli.errors import InputError, Notes, did_you_mean, nearest, option_error
 from gradcli.graph.array import Named
 from gradcli.graph.graph import Graph
 from gradcli.graph.names import NAME
@@ -96,9 +96,8 @@ class FilePoints:
         """
         columns = {f"{n}.{suffix}": x.shape for n, x in nodes.items() if f"{n}.{suffix}" in self.points.shapes}
         if columns and typed:
-            raise InputError(
-                f"{suffix} is given twice: by --{suffix}, and in {self.label} as `{next(iter(columns))}`",
-                options=(f"--{suffix}",),
+            raise option_error(
+                f"--{suffix}", f"{suffix} is given twice: by --{suffix}, and in {self.label} as `{next(iter(columns))}`"
             )
         for name, shape in columns.items():
             if (result := self.points.shapes[name]) != shape:
@@ -155,25 +154,21 @@ def read_reading(system: System, columns: Sequence[str], missing: Policy) -> Rea
             name, _, header = (text.strip() for text in part.partition("="))
             result = element(name)
             if result is None or not header:
-                raise InputError(
+                raise option_error(
+                    "--columns",
                     f"--columns: `{part.strip()}` is not NAME=HEADER",
-                    hint='for example "x=flow rate"',
-                    options=("--columns",),
-                    text=part.strip(),
+                    'for example "x=flow rate"',
+                    part.strip(),
                 )
             stem = result[0].partition(".")[0]
             if stem not in {*system.uses, *system.defaults, *system.assigned}:
                 known = nearest(stem, system.leaves(), "inputs")
-                raise InputError(
-                    f"--columns: `{stem}` is not in the system", hint=known, options=("--columns",), text=stem
-                )
+                raise option_error("--columns", f"--columns: `{stem}` is not in the system", known, stem)
             if header in headers:
-                raise InputError(
-                    f"--columns: the column `{header}` is given two names", options=("--columns",), text=header
-                )
+                raise option_error("--columns", f"--columns: the column `{header}` is given two names", text=header)
             headers[header] = name
     if repeated := next((name for name in headers.values() if [*headers.values()].count(name) > 1), None):
-        raise InputError(f"--columns: `{repeated}` is given two columns", options=("--columns",), text=repeated)
+        raise option_error("--columns", f"--columns: `{repeated}` is given two columns", text=repeated)
     return Reading(headers, missing)
 
 
@@ -216,11 +211,11 @@ def _read(
     _check_shapes(known, points.shapes, where)
     shapes = _shapes(system, points)
     if repeated := next((n for n in constants if n in shapes), None):
-        raise InputError(
+        raise option_error(
+            _AT,
             f"`{repeated}` is given twice: by --at, and in {where}",
-            hint="beside --points, --at gives the inputs that are the same at all points",
-            options=(_AT,),
-            text=repeated,
+            "beside --points, --at gives the inputs that are the same at all points",
+            repeated,
         )
     same = default_point(system) | constants
     graph, wrt = read_graph(system, {**{n: v.shape for n, v in same.items()}, **known, **shapes}, options, same)
@@ -283,11 +278,11 @@ def _check(options: SystemOptions, files: Files) -> None:
         raise InputError("--scheduler is for --engine dask", options=("--scheduler", "--engine"))
     is_data_set = _is_parquet(files.points) or os.path.isdir(files.points or "-")
     if files.engine == "dask" and not (is_data_set and _is_parquet(files.output)):
-        raise InputError(
+        raise option_error(
+            "--engine",
             "--engine dask reads and writes Parquet data sets",
-            hint="for example: --points points.parquet --output result.parquet, each a folder of files",
-            options=("--engine",),
-            text="dask",
+            "for example: --points points.parquet --output result.parquet, each a folder of files",
+            "dask",
         )
 
 
@@ -299,33 +294,24 @@ def _check_style(style: str | None, files: Files) -> None:
     output = files.output or "-"
     if style in PAGES[1:] and files.points is None and output != "-":
         ending = next(name for name, page in PAGE_ENDINGS.items() if page == style)
-        raise InputError(
+        raise option_error(
+            "--output",
             f"{label(output)} would hold data, and -f {style} is a page",
-            hint=f"give it the file extension {ending}",
-            options=("--output",),
-            text=output,
+            f"give it the file extension {ending}",
+            output,
         )
     if style in PAGES:
-        raise InputError(
-            f"-f {style} is for single points",
-            hint="many points are printed with -f csv or -f json",
-            options=("-f",),
-            text=style,
+        raise option_error(
+            "-f", f"-f {style} is for single points", "many points are printed with -f csv or -f json", style
         )
     to_file = files.output not in (None, "-")
     if to_file and style is not None and not f"{files.output}".lower().endswith(f".{style}"):
-        raise InputError(
-            f"-f {style} is for standard output",
-            hint="the file extension of --output chooses the format",
-            options=("-f",),
-            text=style,
+        raise option_error(
+            "-f", f"-f {style} is for standard output", "the file extension of --output chooses the format", style
         )
     if style == "json" and files.engine != "numpy":
-        raise InputError(
-            "-f json is computed by NumPy",
-            hint=f"leave out --engine {files.engine}, or -f json",
-            options=("-f",),
-            text="json",
+        raise option_error(
+            "-f", "-f json is computed by NumPy", f"leave out --engine {files.engine}, or -f json", "json"
         )
 
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from gradcli.cli.inputs.system import check_branches
-from gradcli.errors import InputError
+from gradcli.errors import InputError, option_error
 from gradcli.graph.array import Array, Named
 from gradcli.graph.construct import concatenate, index, reshape, stack
 from gradcli.graph.graph import Graph
@@ -124,7 +124,7 @@ def _differentiated(system: System, graph: Graph) -> tuple[str, Node]:
     for part in system.subsystems:
         if _are_listed(system.outputs, _name_of(part)) and len({n.shape for n in nodes}) == 1:
             return _name_of(part), stack(nodes)
-    raise InputError(f"--gradient is that of one output, and there are {len(nodes)}", options=("--gradient",))
+    raise option_error("--gradient", f"--gradient is that of one output, and there are {len(nodes)}")
 
 
 def _about(

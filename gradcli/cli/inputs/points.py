@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gradcli.data.arrays import array_of, assemble, default_point
-from gradcli.errors import Fix, InputError, Notes, Source, Span, did_you_mean, nearest
+from gradcli.errors import Fix, InputError, Notes, Source, Span, did_you_mean, nearest, option_error
 from gradcli.graph.array import Array, Named
 from gradcli.graph.names import element_names
 from gradcli.graph.node import Node
@@ -33,7 +33,7 @@ def read_shape_options(system: System, options: Sequence[str]) -> dict[str, Shap
     for option in options:
         for name, shape in read_shapes(option).items():
             if name in shapes:
-                raise InputError(f"--shape: `{name}` is given two shapes", options=("--shape",), text=name)
+                raise option_error("--shape", f"--shape: `{name}` is given two shapes", text=name)
             _known(name, system, "--shape")
             shapes[name] = shape
     return shapes
@@ -44,18 +44,13 @@ def _known(name: str, system: System, option: str) -> None:
     if name in system.uses or name in system.defaults:
         return
     if name in system.assigned:
-        raise InputError(
-            f"{option}: `{name}` is computed by the system",
-            hint="only inputs have values",
-            options=(option,),
-            text=name,
-        )
+        raise option_error(option, f"{option}: `{name}` is computed by the system", "only inputs have values", name)
     if not system.leaves():
         system.graph({})  # a system that has no input is wrong itself
     message = f"{option}: `{name}` is not in the system"
     if fix := with_brackets(system, name):
         raise InputError(message, hint=_brackets(fix), fix=fix, options=(option,), text=name)
-    raise InputError(message, hint=nearest(name, system.leaves(), "inputs"), options=(option,), text=name)
+    raise option_error(option, message, nearest(name, system.leaves(), "inputs"), name)
 
 
 def _brackets(fix: Fix) -> str:
@@ -157,10 +152,8 @@ def read_tangent(leaves: Mapping[str, Node], options: Sequence[str], notes: Note
     Errors: `InputError` for names that are no leaves, for shapes that do not fit, and for several leaves without --u.
     """
     if len(options) > 1:
-        raise InputError(
-            "--u is given twice",
-            hint=f"one tangent has all inputs in it: --u {quote(','.join(options))}",
-            options=("--u",),
+        raise option_error(
+            "--u", "--u is given twice", f"one tangent has all inputs in it: --u {quote(','.join(options))}"
         )
     if not options:
         return _implicit(leaves)
@@ -196,10 +189,10 @@ def _in_order(values: Sequence[Array], leaves: Mapping[str, Node]) -> Named:
     sizes = [x.size for x in leaves.values()]
     if len(numbers) != sum(sizes) or max(v.ndim for v in values) > (len(values) == 1):
         given = f"shape {values[0].shape}" if len(values) == 1 else f"{len(values)} values"
-        raise InputError(
+        raise option_error(
+            "--u",
             f"{given} of u against the inputs {', '.join(leaves)} with {sum(sizes)} elements",
-            hint=f"for example --u {_example(leaves)}",
-            options=("--u",),
+            f"for example --u {_example(leaves)}",
         )
     parts = np.split(numbers, np.cumsum(sizes)[:-1])
     return {name: part.reshape(shape) for name, part, shape in zip(leaves, parts, shapes, strict=True)}

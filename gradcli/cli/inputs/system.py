@@ -15,7 +15,7 @@ import click
 from gradcli.cli.inputs.points import read_points, read_shape_options
 from gradcli.cli.options import SystemOptions
 from gradcli.data.arrays import default_point
-from gradcli.errors import InputError, Notes, Source, Span, nearest
+from gradcli.errors import InputError, Notes, Source, Span, nearest, option_error
 from gradcli.files import read_path, read_stdin
 from gradcli.graph.array import Array, Named
 from gradcli.graph.graph import Graph, appearance
@@ -216,13 +216,11 @@ def read_graph(
     for name in wanted or []:
         if name not in graph.inputs:
             computed = name in system.assigned
-            raise InputError(
+            raise option_error(
+                "--wrt",
                 f"--wrt: `{name}` is {'computed' if computed else 'not in the system'}",
-                hint=f"--retain {name} shows its gradient"
-                if computed
-                else _inputs_like(name, leaves, system.subsystems),
-                options=("--wrt",),
-                text=name,
+                f"--retain {name} shows its gradient" if computed else _inputs_like(name, leaves, system.subsystems),
+                name,
             )
     return graph, leaves if wanted is None else wanted
 
