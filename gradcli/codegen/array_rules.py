@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -102,14 +103,10 @@ def numbers_text(node: Node) -> str:
     return str(numbers.tolist()).replace("inf", 'float("inf")').replace("nan", 'float("nan")')
 
 
-def along(function: str) -> Rule:
-    """Return the rule of a function along the axes, or the axis, of the first setting."""
-
-    def rule(w: ArrayWriter, node: Node, args: Sequence[Text]) -> str:
-        axes = node.settings[0]
-        return f"{function}({args[0]}, axis={axes_text(axes) if isinstance(axes, tuple) else axes})"
-
-    return rule
+def along(function: str, w: ArrayWriter, node: Node, args: Sequence[Text]) -> str:
+    """Write a function along the axes, or the axis, of the first setting."""
+    axes = node.settings[0]
+    return f"{function}({args[0]}, axis={axes_text(axes) if isinstance(axes, tuple) else axes})"
 
 
 def recurrence(slices: str, stacked: str) -> Rule:
@@ -160,31 +157,22 @@ def mask_of(library: str, position: str) -> Rule:
     return rule
 
 
-def _sort(library: str) -> Rule:
-    def rule(w: ArrayWriter, node: Node, args: Sequence[Text]) -> str:
-        axis, descending = node.settings
-        text = f"{library}.sort({args[0]}, axis={axis})"
-        return f"{library}.flip({text}, {axis})" if descending else text
-
-    return rule
+def _sort(library: str, w: ArrayWriter, node: Node, args: Sequence[Text]) -> str:
+    axis, descending = node.settings
+    text = f"{library}.sort({args[0]}, axis={axis})"
+    return f"{library}.flip({text}, {axis})" if descending else text
 
 
-def _median(library: str) -> Rule:
-    def rule(w: ArrayWriter, node: Node, args: Sequence[Text]) -> str:
-        return f'{library}.quantile({args[0]}, 0.5, axis={axes_text(node.settings[0])}, method="lower")'
-
-    return rule
+def _median(library: str, w: ArrayWriter, node: Node, args: Sequence[Text]) -> str:
+    return f'{library}.quantile({args[0]}, 0.5, axis={axes_text(node.settings[0])}, method="lower")'
 
 
-def _transpose(library: str) -> Rule:
-    def rule(w: ArrayWriter, node: Node, args: Sequence[Text]) -> str:
-        (order,) = node.settings
-        moved = [axis for axis, k in enumerate(order) if axis != k]
-        if len(moved) == 2:
-            return f"{library}.swapaxes({args[0]}, {moved[0]}, {moved[1]})"
-        return f"{library}.moveaxis({args[0]}, {tuple(order)}, {tuple(range(len(order)))})"
-
-    return rule
+def _transpose(library: str, w: ArrayWriter, node: Node, args: Sequence[Text]) -> str:
+    (order,) = node.settings
+    moved = [axis for axis, k in enumerate(order) if axis != k]
+    if len(moved) == 2:
+        return f"{library}.swapaxes({args[0]}, {moved[0]}, {moved[1]})"
+    return f"{library}.moveaxis({args[0]}, {tuple(order)}, {tuple(range(len(order)))})"
 
 
 def _index(w: ArrayWriter, node: Node, args: Sequence[Text]) -> str:
@@ -209,11 +197,11 @@ def shared(target: str, library: str) -> dict[str, Rule | str]:
         "neg": "-{}",
         "softplus": f"{library}.logaddexp(0.0, {{}})",
         "sign": f"{library}.nan_to_num({library}.sign({{}}))",
-        **{op: along(whole(name)) for op, name in names_in(target, "reduction", "scan", "index").items()},
-        "sort": _sort(library),
-        "median": _median(library),
+        **{op: partial(along, whole(name)) for op, name in names_in(target, "reduction", "scan", "index").items()},
+        "sort": partial(_sort, library),
+        "median": partial(_median, library),
         "take_along": f"{library}.take_along_axis({{}}, {{}}, axis={{axis}})",
-        "transpose": _transpose(library),
+        "transpose": partial(_transpose, library),
         "index": _index,
         "diagonal": f"{library}.moveaxis({library}.diagonal({{}}), -1, 0)",
         **dict.fromkeys(("product_of_others", "cofactors"), "unsupported"),  # written out

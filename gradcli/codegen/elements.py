@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import reduce
+from functools import partial, reduce
 from typing import Any
 
 import numpy as np
@@ -126,15 +126,11 @@ class _Elements:
 # Arithmetic
 
 
-def _zeros(op: str, arithmetic: Rule) -> Rule:
-    """Return the rule of an operation that knows what structure makes zero, and then arithmetic and signs."""
-
-    def rule(node: Node) -> Node | None:
-        if ZERO in node.args and (known := _OF_ZERO[op](*node.args)) is not None:
-            return known
-        return arithmetic(node) or SIGNS.get(op, _unchanged)(node)
-
-    return rule
+def _zeros(op: str, arithmetic: Rule, node: Node) -> Node | None:
+    """Return an operation without what structure makes zero, by arithmetic and signs; None where it stays."""
+    if ZERO in node.args and (known := _OF_ZERO[op](*node.args)) is not None:
+        return known
+    return arithmetic(node) or SIGNS.get(op, _unchanged)(node)
 
 
 def _unchanged(node: Node) -> None:
@@ -167,7 +163,7 @@ _OF_ZERO: dict[str, Callable[..., Node | None]] = {
     "pow": lambda a, b: ZERO if isinstance(b.value, int) and b.value > 0 else None,
 }
 _SIMPLER: dict[str, Rule] = {
-    **{op: _zeros(op, rule) for op, rule in (ARITHMETIC | {"sub": _minus}).items()},
+    **{op: partial(_zeros, op, rule) for op, rule in (ARITHMETIC | {"sub": _minus}).items()},
     "where": _where,
     "identity": lambda node: node.args[0],
 }
@@ -176,20 +172,14 @@ _SIMPLER: dict[str, Rule] = {
 # Structure
 
 
-def _folded(op: str) -> Callable[..., Array]:
-    def rule(elements: _Elements, node: Node, args: Sequence[Array]) -> Array:
-        axes = node.settings[0]
-        lines = np.moveaxis(args[0], axes, range(-len(axes), 0)).reshape(node.size, -1)
-        return objects([reduce(lambda a, b: elements.make(op, a, b), line) for line in lines], node.shape)
-
-    return rule
+def _folded(op: str, elements: _Elements, node: Node, args: Sequence[Array]) -> Array:
+    axes = node.settings[0]
+    lines = np.moveaxis(args[0], axes, range(-len(axes), 0)).reshape(node.size, -1)
+    return objects([reduce(lambda a, b: elements.make(op, a, b), line) for line in lines], node.shape)
 
 
-def _scan(op: str) -> Callable[..., Array]:
-    def rule(elements: _Elements, node: Node, args: Sequence[Array]) -> Array:
-        return _along(node, args, lambda before, x: elements.make(op, before, x))
-
-    return rule
+def _scan(op: str, elements: _Elements, node: Node, args: Sequence[Array]) -> Array:
+    return _along(node, args, lambda before, x: elements.make(op, before, x))
 
 
 def _recurrence(elements: _Elements, node: Node, args: Sequence[Array]) -> Array:
@@ -213,15 +203,11 @@ def _contraction(elements: _Elements, node: Node, args: Sequence[Array]) -> Arra
     return objects([reduce(lambda a, b: elements.make("add", a, b), line) for line in products], node.shape)
 
 
-def _first_extremum(better: str, best: str) -> Callable[..., Array]:
-    """Return the rule of the index of the first extremum along an axis."""
-
-    def rule(elements: _Elements, node: Node, args: Sequence[Array]) -> Array:
-        lines = np.moveaxis(args[0], node.settings[0], -1)
-        indices = [_index(elements, line, better, best) for line in lines.reshape(-1, lines.shape[-1])]
-        return objects(indices, lines.shape[:-1])
-
-    return rule
+def _first_extremum(better: str, best: str, elements: _Elements, node: Node, args: Sequence[Array]) -> Array:
+    """Return the index of the first extremum along an axis."""
+    lines = np.moveaxis(args[0], node.settings[0], -1)
+    indices = [_index(elements, line, better, best) for line in lines.reshape(-1, lines.shape[-1])]
+    return objects(indices, lines.shape[:-1])
 
 
 def _index(elements: _Elements, line: Array, better: str, best: str) -> Node:
@@ -251,12 +237,12 @@ def _integer(elements: _Elements, k: int) -> Node:
     return elements.constant(k, const(0))
 
 
-_GREATEST, _LEAST = _first_extremum("exceeds", "maximum"), _first_extremum("undercuts", "minimum")
+_GREATEST, _LEAST = partial(_first_extremum, "exceeds", "maximum"), partial(_first_extremum, "undercuts", "minimum")
 
 
 _RULES: dict[str, Callable[..., Array]] = {
-    **{op: _folded(name) for op, name in JOINS["reduction"].items()},
-    **{op: _scan(name) for op, name in JOINS["scan"].items()},
+    **{op: partial(_folded, name) for op, name in JOINS["reduction"].items()},
+    **{op: partial(_scan, name) for op, name in JOINS["scan"].items()},
     "recurrence": _recurrence,
     **dict.fromkeys(("matmul", "einsum"), _contraction),
     "argmax": _GREATEST, "argmin": _LEAST, "argmax_mask": _mask(_GREATEST), "argmin_mask": _mask(_LEAST),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 from gradcli.codegen.array_rules import (
     einsum,
@@ -60,12 +61,9 @@ def _reshape(w: ArrayWriter, node: Node, args: Sequence[Text]) -> str:
     return f"jnp.reshape({args[0]}, {node.shape})" if key is None else f"{args[0].atom}[{key}]"
 
 
-def _stack(op: str) -> Rule:
-    def rule(w: ArrayWriter, node: Node, args: Sequence[Text]) -> str:
-        axis = f", axis={node.settings[0]}" if node.settings[0] else ""
-        return f"jnp.{op}([{', '.join(args)}]{axis})"
-
-    return rule
+def _stack(op: str, w: ArrayWriter, node: Node, args: Sequence[Text]) -> str:
+    axis = f", axis={node.settings[0]}" if node.settings[0] else ""
+    return f"jnp.{op}([{', '.join(args)}]{axis})"
 
 
 def _put_along(w: ArrayWriter, node: Node, args: Sequence[Text]) -> str:
@@ -104,8 +102,8 @@ RULES: dict[str, Rule | str] = {
     "broadcast": "jnp.broadcast_to({}, {shape})",
     "triu": "jnp.triu({}, {diagonal})",
     "tril": "jnp.tril({}, {diagonal})",
-    "concatenate": _stack("concatenate"),
-    "stack": _stack("stack"),
+    "concatenate": partial(_stack, "concatenate"),
+    "stack": partial(_stack, "stack"),
 }
 
 

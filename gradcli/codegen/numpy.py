@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 from gradcli.codegen.array_rules import einsum_text, inserted, numbers_text, scattered, shared
 from gradcli.codegen.arrays import ArrayLanguage, ArrayWriter, Rule, Text, number_literal, tuple_literal
@@ -61,16 +62,12 @@ def _scan(w: ArrayWriter, node: Node, args: Sequence[Text]) -> str:
     return name if axis == 0 else f"np.moveaxis({name}, 0, {axis})"
 
 
-def mask(function: str) -> Rule:
-    """Return the rule of a one-hot mask along an axis, at the index that `function` gives."""
-
-    def rule(w: ArrayWriter, node: Node, args: Sequence[Text]) -> str:
-        (axis,) = node.settings
-        x = w.named(args[0])
-        result = function.format(x=x, axis=axis, middle=(node.shape[axis] - 1) // 2)
-        return f"{w.helper('_is_at')}({result}, {node.shape[axis]}, {axis})"
-
-    return rule
+def mask(function: str, w: ArrayWriter, node: Node, args: Sequence[Text]) -> str:
+    """Write a one-hot mask along an axis, at the index that `function` gives."""
+    (axis,) = node.settings
+    x = w.named(args[0])
+    result = function.format(x=x, axis=axis, middle=(node.shape[axis] - 1) // 2)
+    return f"{w.helper('_is_at')}({result}, {node.shape[axis]}, {axis})"
 
 
 def argsort(w: ArrayWriter, node: Node, args: Sequence[Text]) -> str:
@@ -94,11 +91,8 @@ def _einsum(w: ArrayWriter, node: Node, args: Sequence[Text]) -> str:
     return f'np.einsum("{subscripts}", {args[0]}, {args[1]})'
 
 
-def _linear(function: str) -> Rule:
-    def rule(w: ArrayWriter, node: Node, args: Sequence[Text]) -> str:
-        return f"{w.helper('_linear')}({function.format(*node.settings)}, {w.points()}, {', '.join(args)})"
-
-    return rule
+def _linear(function: str, w: ArrayWriter, node: Node, args: Sequence[Text]) -> str:
+    return f"{w.helper('_linear')}({function.format(*node.settings)}, {w.points()}, {', '.join(args)})"
 
 
 def _reshape(w: ArrayWriter, node: Node, args: Sequence[Text]) -> str:
@@ -108,12 +102,9 @@ def _reshape(w: ArrayWriter, node: Node, args: Sequence[Text]) -> str:
     return f"np.reshape({args[0]}, {_shape(w, node.shape)})"
 
 
-def _triangle(op: str) -> Rule:
-    def rule(w: ArrayWriter, node: Node, args: Sequence[Text]) -> str:
-        kept = f"np.{op}(np.ones({tuple(node.shape[-2:])}, dtype=bool), {node.settings[0]})"
-        return f"np.where({w.helper('_spread')}({kept}, {w.points()}), {args[0]}, 0.0)"
-
-    return rule
+def _triangle(op: str, w: ArrayWriter, node: Node, args: Sequence[Text]) -> str:
+    kept = f"np.{op}(np.ones({tuple(node.shape[-2:])}, dtype=bool), {node.settings[0]})"
+    return f"np.where({w.helper('_spread')}({kept}, {w.points()}), {args[0]}, 0.0)"
 
 
 def _stack(w: ArrayWriter, node: Node, args: Sequence[Text]) -> str:
@@ -137,23 +128,23 @@ RULES: dict[str, Rule | str] = {
     **shared("numpy", "np"),
     **{op: f"_{op}({', '.join(['{}'] * row.arity)})" for op, row in OPERATIONS.items() if f"_{op}" in HELPERS},
     "recurrence": _scan,
-    "argmax_mask": mask("np.argmax({x}, axis={axis})"),
-    "argmin_mask": mask("np.argmin({x}, axis={axis})"),
-    "argmedian_mask": mask('np.take(np.argsort({x}, axis={axis}, kind="stable"), {middle}, axis={axis})'),
+    "argmax_mask": partial(mask, "np.argmax({x}, axis={axis})"),
+    "argmin_mask": partial(mask, "np.argmin({x}, axis={axis})"),
+    "argmedian_mask": partial(mask, 'np.take(np.argsort({x}, axis={axis}, kind="stable"), {middle}, axis={axis})'),
     "argsort": argsort,
     "put_along": _put_along,
     "matmul": _einsum,
     "einsum": _einsum,
-    **{op: _linear(f"np.{name}") for op, name in names_in("numpy", "matrix").items()},
-    "eigvalsh": _linear("lambda m: np.linalg.eigvalsh((m + np.swapaxes(m, -1, -2))/2)"),
-    "eigvecsh": _linear("lambda m: np.linalg.eigh((m + np.swapaxes(m, -1, -2))/2)[1]"),
-    "svd_u": _linear("lambda m: np.linalg.svd(m, full_matrices={})[0]"),
-    "svd_vh": _linear("lambda m: np.linalg.svd(m, full_matrices={})[2]"),
+    **{op: partial(_linear, f"np.{name}") for op, name in names_in("numpy", "matrix").items()},
+    "eigvalsh": partial(_linear, "lambda m: np.linalg.eigvalsh((m + np.swapaxes(m, -1, -2))/2)"),
+    "eigvecsh": partial(_linear, "lambda m: np.linalg.eigh((m + np.swapaxes(m, -1, -2))/2)[1]"),
+    "svd_u": partial(_linear, "lambda m: np.linalg.svd(m, full_matrices={})[0]"),
+    "svd_vh": partial(_linear, "lambda m: np.linalg.svd(m, full_matrices={})[2]"),
     "reshape": _reshape,
     "broadcast": lambda w, node, args: f"np.broadcast_to({args[0]}, {_shape(w, node.shape)})",
     "from_diagonal": _from_diagonal,
-    "triu": _triangle("triu"),
-    "tril": _triangle("tril"),
+    "triu": partial(_triangle, "triu"),
+    "tril": partial(_triangle, "tril"),
     "take": _take,
     "scatter_add": _scatter_add,
     "scatter": lambda w, node, args: scattered(w, node, args, _zeros(w, node)),

@@ -7,6 +7,7 @@ number) is written by its definition, and so are those of float64 where ONNX Run
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -82,16 +83,12 @@ def _along_axis(operator: str) -> Rule:
 # Windows
 
 
-def _with_batch(write: Rule) -> Rule:
-    """Return the rule of windows over an array that may have no batch, which ONNX wants."""
-
-    def rule(w: ModelWriter, node: Node, args: Sequence[str]) -> str:
-        if len(node.args[0].shape) == int(node.op[-2]) + 2:
-            return write(w, node, args)
-        batch = w.add("Unsqueeze", args[0], w.integers([0]))
-        return w.add("Squeeze", write(w, node, (batch, *args[1:])), w.integers([0]))
-
-    return rule
+def _with_batch(write: Rule, w: ModelWriter, node: Node, args: Sequence[str]) -> str:
+    """Write windows over an array that may have no batch, which ONNX wants."""
+    if len(node.args[0].shape) == int(node.op[-2]) + 2:
+        return write(w, node, args)
+    batch = w.add("Unsqueeze", args[0], w.integers([0]))
+    return w.add("Squeeze", write(w, node, (batch, *args[1:])), w.integers([0]))
 
 
 def _conv(w: ModelWriter, node: Node, args: Sequence[str]) -> str:
@@ -190,16 +187,13 @@ def _of_input(node: Node) -> bool:
 # Losses of classes
 
 
-def _of_classes(operator: str) -> Rule:
-    def rule(w: ModelWriter, node: Node, args: Sequence[str]) -> str:
-        known = known_integers(node.args[1])
-        assert known is not None
-        weight = _options(node, args).get("weight")
-        inputs = [args[0], w.initializer(np.array(known)), *([] if weight is None else [weight])]
-        s = _settings(node)
-        return w.add(operator, *inputs, reduction=s["reduction"], ignore_index=s["ignore_index"])
-
-    return rule
+def _of_classes(operator: str, w: ModelWriter, node: Node, args: Sequence[str]) -> str:
+    known = known_integers(node.args[1])
+    assert known is not None
+    weight = _options(node, args).get("weight")
+    inputs = [args[0], w.initializer(np.array(known)), *([] if weight is None else [weight])]
+    s = _settings(node)
+    return w.add(operator, *inputs, reduction=s["reduction"], ignore_index=s["ignore_index"])
 
 
 def _of_known_classes(node: Node) -> bool:
@@ -276,20 +270,20 @@ CALLS: dict[str, Call] = {
     "layer_norm": Call(_layer_norm, _plain_layer_norm),
     "batch_norm": Call(_batch_norm, _of_running),
     "instance_norm": Call(_instance_norm, _of_input, doubles=False),
-    "cross_entropy": Call(_of_classes("SoftmaxCrossEntropyLoss"), _of_known_classes),
-    "nll_loss": Call(_of_classes("NegativeLogLikelihoodLoss"), _of_known_classes),
+    "cross_entropy": Call(partial(_of_classes, "SoftmaxCrossEntropyLoss"), _of_known_classes),
+    "nll_loss": Call(partial(_of_classes, "NegativeLogLikelihoodLoss"), _of_known_classes),
 }
 for _n in (1, 2, 3):
     CALLS |= {
-        f"conv{_n}d": Call(_with_batch(_conv), doubles=False),
-        f"conv_transpose{_n}d": Call(_with_batch(_conv_transpose), doubles=False),
+        f"conv{_n}d": Call(partial(_with_batch, _conv), doubles=False),
+        f"conv_transpose{_n}d": Call(partial(_with_batch, _conv_transpose), doubles=False),
         # Windows that may reach beyond the padding differ from PyTorch's.
-        f"max_pool{_n}d": Call(_with_batch(_max_pool), lambda node: not _settings(node)["ceil_mode"]),
+        f"max_pool{_n}d": Call(partial(_with_batch, _max_pool), lambda node: not _settings(node)["ceil_mode"]),
         f"avg_pool{_n}d": Call(
-            _with_batch(_avg_pool),
+            partial(_with_batch, _avg_pool),
             lambda node: not _settings(node)["ceil_mode"] and _settings(node)["divisor_override"] is None,
             doubles=False,
         ),
-        f"adaptive_max_pool{_n}d": Call(_with_batch(_adaptive("MaxPool")), _divides),
-        f"adaptive_avg_pool{_n}d": Call(_with_batch(_adaptive("AveragePool")), _divides, doubles=False),
+        f"adaptive_max_pool{_n}d": Call(partial(_with_batch, _adaptive("MaxPool")), _divides),
+        f"adaptive_avg_pool{_n}d": Call(partial(_with_batch, _adaptive("AveragePool")), _divides, doubles=False),
     }

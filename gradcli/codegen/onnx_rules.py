@@ -8,6 +8,7 @@ from __future__ import annotations
 import ast
 import math
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 
 import numpy as np
 
@@ -72,11 +73,8 @@ def _where(w: ModelWriter, node: Node, args: Sequence[str]) -> str:
     return w.add("Where", _truth(w, node.args[0], args[0]), *args[1:])
 
 
-def _logic(op: str) -> Rule:
-    def rule(w: ModelWriter, node: Node, args: Sequence[str]) -> str:
-        return w.add(op, *(_truth(w, n, a) for n, a in zip(node.args, args, strict=True)))
-
-    return rule
+def _logic(op: str, w: ModelWriter, node: Node, args: Sequence[str]) -> str:
+    return w.add(op, *(_truth(w, n, a) for n, a in zip(node.args, args, strict=True)))
 
 
 def _mod(w: ModelWriter, node: Node, args: Sequence[str]) -> str:
@@ -145,11 +143,8 @@ def _zeros(w: ModelWriter, shape: Shape) -> str:
     return w.add("Expand", w.number(0), w.integers(shape)) if shape else w.number(0)
 
 
-def _argument(op: str) -> Rule:
-    def rule(w: ModelWriter, node: Node, args: Sequence[str]) -> str:
-        return w.add("Cast", w.add(op, args[0], axis=node.settings[0], keepdims=0), to=element_type(w.dtype))
-
-    return rule
+def _argument(op: str, w: ModelWriter, node: Node, args: Sequence[str]) -> str:
+    return w.add("Cast", w.add(op, args[0], axis=node.settings[0], keepdims=0), to=element_type(w.dtype))
 
 
 def _indices_along(w: ModelWriter, shape: Shape, axis: int) -> str:
@@ -157,12 +152,9 @@ def _indices_along(w: ModelWriter, shape: Shape, axis: int) -> str:
     return w.initializer(np.arange(shape[axis]).reshape([-1 if i == axis else 1 for i in range(len(shape))]))
 
 
-def _mask(op: str) -> Rule:
-    def rule(w: ModelWriter, node: Node, args: Sequence[str]) -> str:
-        axis = node.settings[0]
-        return w.add("Equal", w.add(op, args[0], axis=axis, keepdims=1), _indices_along(w, node.shape, axis))
-
-    return rule
+def _mask(op: str, w: ModelWriter, node: Node, args: Sequence[str]) -> str:
+    axis = node.settings[0]
+    return w.add("Equal", w.add(op, args[0], axis=axis, keepdims=1), _indices_along(w, node.shape, axis))
 
 
 def _middle(w: ModelWriter, x: str, shape: Shape, axis: int) -> list[str]:
@@ -200,17 +192,13 @@ def _recurrence(w: ModelWriter, node: Node, args: Sequence[str]) -> str:
     return w.add("Concat", *b, axis=axis)
 
 
-def _scan(operator: str) -> Rule:
-    """Return the rule of a scan by an operator, written out."""
-
-    def rule(w: ModelWriter, node: Node, args: Sequence[str]) -> str:
-        (axis,), n = node.settings, node.shape[node.settings[0]]
-        rows = _rows(w, args[0], n, axis)
-        for k in range(1, n):
-            rows[k] = w.add(operator, rows[k - 1], rows[k])
-        return w.add("Concat", *rows, axis=axis)
-
-    return rule
+def _scan(operator: str, w: ModelWriter, node: Node, args: Sequence[str]) -> str:
+    """Write a scan by an operator, step by step."""
+    (axis,), n = node.settings, node.shape[node.settings[0]]
+    rows = _rows(w, args[0], n, axis)
+    for k in range(1, n):
+        rows[k] = w.add(operator, rows[k - 1], rows[k])
+    return w.add("Concat", *rows, axis=axis)
 
 
 def _matmul(w: ModelWriter, node: Node, args: Sequence[str]) -> str:
@@ -329,16 +317,16 @@ def _cast(w: ModelWriter, node: Node, args: Sequence[str]) -> str:
 
 RULES: dict[str, Rule] = {
     **{op: _plain(name) for op, name in names_in("onnx", "elementwise", "step", "matrix").items()},
-    **{op: _scan(OPERATIONS[name].spelling_in("onnx")) for op, name in JOINS["scan"].items()},
+    **{op: partial(_scan, OPERATIONS[name].spelling_in("onnx")) for op, name in JOINS["scan"].items()},
     **{op: _over(name) for op, name in names_in("onnx", "reduction").items()},
     "mod": _mod, "floor_divide": _floor_divide,
     "lt": _comparison("Less"), "le": _comparison("LessOrEqual"), "gt": _comparison("Greater"),
     "ge": _comparison("GreaterOrEqual"), "eq": _comparison("Equal"), "ne": _ne,
-    "and": _logic("And"), "or": _logic("Or"), "not": _logic("Not"),
+    "and": partial(_logic, "And"), "or": partial(_logic, "Or"), "not": partial(_logic, "Not"),
     "log1p": _log1p, "atan2": _atan2, "where": _where, "median": _median, "recurrence": _recurrence,
     "cumsum": lambda w, node, args: w.add("CumSum", args[0], w.initializer(np.array(node.settings[0], np.int64))),
-    "argmax": _argument("ArgMax"), "argmin": _argument("ArgMin"),
-    "argmax_mask": _mask("ArgMax"), "argmin_mask": _mask("ArgMin"), "argmedian_mask": _argmedian_mask,
+    "argmax": partial(_argument, "ArgMax"), "argmin": partial(_argument, "ArgMin"),
+    "argmax_mask": partial(_mask, "ArgMax"), "argmin_mask": partial(_mask, "ArgMin"), "argmedian_mask": _argmedian_mask,
     "sort": _sort, "argsort": _argsort, "take_along": _take_along, "put_along": _put_along,
     "matmul": _matmul,
     "einsum": lambda w, node, args: w.add("Einsum", *args, equation=node.settings[0]),

@@ -123,16 +123,12 @@ def _matmul(a: Array, b: Array) -> Array:
     return stacked_matmul(jnp.matmul, a, b)
 
 
-def _stacked(function: Callable[..., Array]) -> Callable[..., Array]:
-    """Return a function of stacks of matrices as one of arrays whose last axis is the batch."""
-
-    def call(*arrays: Array) -> Array:
-        fronts = points_in_front(*arrays)
-        stack = jnp.broadcast_shapes(*(x.shape[:-2] for x in fronts))
-        result = function(*(jnp.broadcast_to(x, (*stack, *x.shape[-2:])) for x in fronts))
-        return jnp.moveaxis(result, 0, -1)
-
-    return call
+def _stacked(function: Callable[..., Array], *arrays: Array) -> Array:
+    """Apply a function of stacks of matrices to arrays whose last axis is the batch."""
+    fronts = points_in_front(*arrays)
+    stack = jnp.broadcast_shapes(*(x.shape[:-2] for x in fronts))
+    result = function(*(jnp.broadcast_to(x, (*stack, *x.shape[-2:])) for x in fronts))
+    return jnp.moveaxis(result, 0, -1)
 
 
 def _cofactors(x: Array) -> Array:
@@ -160,19 +156,13 @@ def _from_diagonal(shape: tuple[int, ...], x: Array) -> Array:
     return jnp.zeros((*shape, x.shape[-1])).at[indices, indices].set(x)
 
 
-def _triangle(keep: Callable[..., Any]) -> Callable[..., Array]:
-    def call(diagonal: int, x: Array) -> Array:
-        return jnp.where(keep(np.ones(x.shape[-3:-1], dtype=bool), diagonal)[..., None], x, 0.0)
-
-    return call
+def _triangle(keep: Callable[..., Any], diagonal: int, x: Array) -> Array:
+    return jnp.where(keep(np.ones(x.shape[-3:-1], dtype=bool), diagonal)[..., None], x, 0.0)
 
 
-def _joined(join: Callable[..., Array]) -> Callable[..., Array]:
-    def call(axis: int, *arrays: Array) -> Array:
-        points = max(x.shape[-1] for x in arrays)
-        return join([jnp.broadcast_to(x, (*x.shape[:-1], points)) for x in arrays], axis=axis)
-
-    return call
+def _joined(join: Callable[..., Array], axis: int, *arrays: Array) -> Array:
+    points = max(x.shape[-1] for x in arrays)
+    return join([jnp.broadcast_to(x, (*x.shape[:-1], points)) for x in arrays], axis=axis)
 
 
 # On a CPU, XLA's maximum over an axis of long rows loses a NaN, so NaNs are looked for.
@@ -195,19 +185,19 @@ JAX: dict[str, Any] = {
     "median": _median,
     "matmul": _matmul,
     "einsum": _einsum,
-    "cofactors": _stacked(_cofactors),
-    "eigvalsh": _stacked(jnp.linalg.eigvalsh),
-    "eigvecsh": _stacked(lambda x: jnp.linalg.eigh(x)[1]),
-    "svd_u": lambda full, x: _stacked(lambda m: jnp.linalg.svd(m, full)[0])(x),
-    "svd_vh": lambda full, x: _stacked(lambda m: jnp.linalg.svd(m, full)[2])(x),
+    "cofactors": partial(_stacked, _cofactors),
+    "eigvalsh": partial(_stacked, jnp.linalg.eigvalsh),
+    "eigvecsh": partial(_stacked, lambda x: jnp.linalg.eigh(x)[1]),
+    "svd_u": lambda full, x: _stacked(lambda m: jnp.linalg.svd(m, full)[0], x),
+    "svd_vh": lambda full, x: _stacked(lambda m: jnp.linalg.svd(m, full)[2], x),
     "cast": lambda dtype, x: x.astype(dtype),
     "scatter": _scatter,
     "scatter_add": _scatter_add,
     "from_diagonal": _from_diagonal,
-    "triu": _triangle(np.triu),
-    "tril": _triangle(np.tril),
-    "concatenate": _joined(jnp.concatenate),
-    "stack": _joined(jnp.stack),
+    "triu": partial(_triangle, np.triu),
+    "tril": partial(_triangle, np.tril),
+    "concatenate": partial(_joined, jnp.concatenate),
+    "stack": partial(_joined, jnp.stack),
     # These call an array's own methods.
     **{op: OPERATIONS[op].move for op in ("transpose", "reshape", "index", "diagonal", "take")},
     "broadcast": lambda shape, x: jnp.broadcast_to(
@@ -222,7 +212,7 @@ def function_of(node: Node) -> Callable[..., Array]:
     own = (FUNCTIONS if row.broadcasts else JAX).get(node.op)
     if own is None:
         own = _of_library(node.op)
-        own = own if row.broadcasts else _stacked(own) if row.kind == "matrix" else _along(own)
+        own = own if row.broadcasts else partial(_stacked, own) if row.kind == "matrix" else _along(own)
     return own if row.broadcasts else partial(own, *node.settings)
 
 

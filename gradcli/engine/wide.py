@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -142,14 +143,11 @@ def _chosen(condition: Array, a: Wide, b: Wide) -> Wide:
     return Wide(np.where(condition, a.mantissa, b.mantissa), np.where(condition, a.exponent, b.exponent))
 
 
-def _hyperbolic(sign: int) -> Callable[..., Wide]:
-    def rule(node: Node, value: Array, a: Wide) -> Wide:
-        x = a.value
-        grown = _exp(np.abs(x))
-        half = Wide(np.where((sign < 0) & (x < 0), -1, 1) * grown.mantissa, grown.exponent - 1)
-        return _chosen(np.abs(x) > _STEEP, half, Wide.of(value))
-
-    return rule
+def _hyperbolic(sign: int, node: Node, value: Array, a: Wide) -> Wide:
+    x = a.value
+    grown = _exp(np.abs(x))
+    half = Wide(np.where((sign < 0) & (x < 0), -1, 1) * grown.mantissa, grown.exponent - 1)
+    return _chosen(np.abs(x) > _STEEP, half, Wide.of(value))
 
 
 def _root(node: Node, value: Array, a: Wide) -> Wide:
@@ -178,13 +176,10 @@ def _is_ordinary(value: Array) -> Array:
     return np.asarray((size >= np.finfo(float).tiny) & (size < np.inf))
 
 
-def _extremum(sign: int) -> Callable[..., Wide]:
-    def rule(node: Node, value: Array, a: Wide, b: Wide) -> Wide:
-        difference = _sum_of(a, _negative(b)).mantissa
-        result = _chosen(sign * difference > 0, a, b)
-        return Wide(np.where(np.isnan(value), value, result.mantissa), result.exponent)
-
-    return rule
+def _extremum(sign: int, node: Node, value: Array, a: Wide, b: Wide) -> Wide:
+    difference = _sum_of(a, _negative(b)).mantissa
+    result = _chosen(sign * difference > 0, a, b)
+    return Wide(np.where(np.isnan(value), value, result.mantissa), result.exponent)
 
 
 _RULES: dict[str, Callable[..., Wide]] = {
@@ -196,12 +191,12 @@ _RULES: dict[str, Callable[..., Wide]] = {
     "abs": lambda node, value, a: Wide(np.abs(a.mantissa), a.exponent),
     "exp": lambda node, value, a: _exp(a.value),
     "expm1": lambda node, value, a: _chosen(a.value > _STEEP, _exp(a.value), Wide.of(value)),
-    "cosh": _hyperbolic(1),
-    "sinh": _hyperbolic(-1),
+    "cosh": partial(_hyperbolic, 1),
+    "sinh": partial(_hyperbolic, -1),
     "sqrt": _root,
     "log": _log,
     "pow": _pow,
-    "maximum": _extremum(1),
-    "minimum": _extremum(-1),
+    "maximum": partial(_extremum, 1),
+    "minimum": partial(_extremum, -1),
     "sum": _total,
 }

@@ -7,6 +7,7 @@ need no rule: they are index maps.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -51,31 +52,23 @@ def _moved(b: AnyBuilder, node: Node, out: IndexMap, x: IndexMap) -> None:
 # Reductions
 
 
-def _reduction(value: Reduce) -> Rule:
-    """Return the rule of a reduction; `value` prints one element of it, from the elements of an array."""
-
-    def rule(b: AnyBuilder, node: Node, out: IndexMap, x: IndexMap) -> None:
-        x = x.last(axes_of(node))
-        inner = x.index.shape[len(node.shape) :]
-        b.nest(node.shape, lambda k: b.store(out, k, value(b, inner, lambda m: b.load(x, [*k, *m]))))
-
-    return rule
+def _reduction(value: Reduce, b: AnyBuilder, node: Node, out: IndexMap, x: IndexMap) -> None:
+    """Write a reduction; `value` prints one element of it, from the elements of an array."""
+    x = x.last(axes_of(node))
+    inner = x.index.shape[len(node.shape) :]
+    b.nest(node.shape, lambda k: b.store(out, k, value(b, inner, lambda m: b.load(x, [*k, *m]))))
 
 
 def _sum(b: AnyBuilder, shape: Shape, load: Load) -> Any:
     return b.total(shape, lambda m: (load(m),))
 
 
-def _joined(op: str) -> Reduce:
-    """Return the printer of a reduction that starts from the first element."""
-
-    def value(b: AnyBuilder, shape: Shape, load: Load) -> Any:
-        first = load([0] * len(shape))
-        if size_of(shape) == 1:
-            return first
-        return b.fold(shape, (first,), lambda m, joined: (b.op(op, joined, load(m)),))[0]
-
-    return value
+def _joined(op: str, b: AnyBuilder, shape: Shape, load: Load) -> Any:
+    """Print a reduction that starts from the first element."""
+    first = load([0] * len(shape))
+    if size_of(shape) == 1:
+        return first
+    return b.fold(shape, (first,), lambda m, joined: (b.op(op, joined, load(m)),))[0]
 
 
 def _prod(b: AnyBuilder, shape: Shape, load: Load) -> Any:
@@ -84,40 +77,33 @@ def _prod(b: AnyBuilder, shape: Shape, load: Load) -> Any:
     return b.fold(shape, (b.number(1.0),), lambda m, joined: (b.op("mul", joined, load(m)),))[0]
 
 
-def _first(better: str) -> Reduce:
-    """Return the printer of the index of the first extremum; as in NumPy, NaN exceeds every number."""
+def _first(better: str, b: AnyBuilder, shape: Shape, load: Load) -> Any:
+    """Print the index of the first extremum; as in NumPy, NaN exceeds every number."""
 
-    def value(b: AnyBuilder, shape: Shape, load: Load) -> Any:
-        def step(m: list[Counter], best: Any, at: Any) -> tuple[Any, Any]:
-            x = b.let(load(m))
-            taken = b.let(b.op(better, x, best))
-            return b.op("where", taken, x, best), b.op("where", taken, b.position(m[0]), at)
+    def step(m: list[Counter], best: Any, at: Any) -> tuple[Any, Any]:
+        x = b.let(load(m))
+        taken = b.let(b.op(better, x, best))
+        return b.op("where", taken, x, best), b.op("where", taken, b.position(m[0]), at)
 
-        return b.fold(shape, (load([0]), b.number(0.0)), step)[1]
-
-    return value
+    return b.fold(shape, (load([0]), b.number(0.0)), step)[1]
 
 
-def _mask(better: str) -> Rule:
-    """Return the rule of a one-hot array: which element is the first extremum along an axis."""
+def _mask(better: str, b: AnyBuilder, node: Node, out: IndexMap, x: IndexMap) -> None:
+    """Write a one-hot array: which element is the first extremum along an axis."""
+    axes = axes_of(node)
+    out, x = out.last(axes), x.last(axes)
+    *outer, n = x.index.shape
 
-    def rule(b: AnyBuilder, node: Node, out: IndexMap, x: IndexMap) -> None:
-        axes = axes_of(node)
-        out, x = out.last(axes), x.last(axes)
-        *outer, n = x.index.shape
+    def body(k: list[Counter]) -> None:
+        at = _first(better, b, (n,), lambda m: b.load(x, [*k, *m]))
 
-        def body(k: list[Counter]) -> None:
-            at = _first(better)(b, (n,), lambda m: b.load(x, [*k, *m]))
+        def step(m: list[Counter]) -> tuple[()]:
+            b.store(out, [*k, *m], b.op("eq", at, b.position(m[0])))
+            return ()
 
-            def step(m: list[Counter]) -> tuple[()]:
-                b.store(out, [*k, *m], b.op("eq", at, b.position(m[0])))
-                return ()
+        b.fold((n,), (), step)
 
-            b.fold((n,), (), step)
-
-        b.nest(tuple(outer), body)
-
-    return rule
+    b.nest(tuple(outer), body)
 
 
 def _contraction(b: AnyBuilder, node: Node, out: IndexMap, x: IndexMap, y: IndexMap) -> None:
@@ -133,35 +119,31 @@ def _contraction(b: AnyBuilder, node: Node, out: IndexMap, x: IndexMap, y: Index
 # Scans
 
 
-def _scan(update: Callable[..., Any]) -> Rule:
-    """Return the rule of a scan, whose first result is the first element.
+def _scan(update: Callable[..., Any], b: AnyBuilder, node: Node, out: IndexMap, *args: IndexMap) -> None:
+    """Write a scan, whose first result is the first element.
 
     `update` has the builder, the result so far, the next element and, if there are two arguments, the element of the
     first one before that.
     """
+    axes = axes_of(node)
+    out, x, before = (a.last(axes) for a in (out, args[-1], args[0]))
+    *outer, n = out.index.shape
+    next_out, next_x = (a.seen(a.index[..., 1:]) for a in (out, x))
 
-    def rule(b: AnyBuilder, node: Node, out: IndexMap, *args: IndexMap) -> None:
-        axes = axes_of(node)
-        out, x, before = (a.last(axes) for a in (out, args[-1], args[0]))
-        *outer, n = out.index.shape
-        next_out, next_x = (a.seen(a.index[..., 1:]) for a in (out, x))
+    def body(k: list[Counter]) -> None:
+        first = b.load(x, [*k, 0])
+        b.store(out, [*k, 0], first)
 
-        def body(k: list[Counter]) -> None:
-            first = b.load(x, [*k, 0])
-            b.store(out, [*k, 0], first)
+        def step(m: list[Counter], so_far: Any) -> tuple[Any]:
+            more = [b.load(before, [*k, *m])] if len(args) > 1 else []
+            result = b.let(update(b, so_far, b.load(next_x, [*k, *m]), *more))
+            b.store(next_out, [*k, *m], result)
+            return (result,)
 
-            def step(m: list[Counter], so_far: Any) -> tuple[Any]:
-                more = [b.load(before, [*k, *m])] if len(args) > 1 else []
-                result = b.let(update(b, so_far, b.load(next_x, [*k, *m]), *more))
-                b.store(next_out, [*k, *m], result)
-                return (result,)
+        if n > 1:
+            b.fold((n - 1,), (first,), step)
 
-            if n > 1:
-                b.fold((n - 1,), (first,), step)
-
-        b.nest(tuple(outer), body)
-
-    return rule
+    b.nest(tuple(outer), body)
 
 
 def _joining(op: str) -> Callable[..., Any]:
@@ -211,18 +193,18 @@ def _stack(b: AnyBuilder, node: Node, out: IndexMap, *args: IndexMap) -> None:
 
 
 RULES: dict[str, Rule] = {
-    "sum": _reduction(_sum),
-    "prod": _reduction(_prod),
-    "max": _reduction(_joined("max")),
-    "min": _reduction(_joined("min")),
-    "argmax": _reduction(_first("exceeds")),
-    "argmin": _reduction(_first("undercuts")),
-    "argmax_mask": _mask("exceeds"),
-    "argmin_mask": _mask("undercuts"),
+    "sum": partial(_reduction, _sum),
+    "prod": partial(_reduction, _prod),
+    "max": partial(_reduction, partial(_joined, "max")),
+    "min": partial(_reduction, partial(_joined, "min")),
+    "argmax": partial(_reduction, partial(_first, "exceeds")),
+    "argmin": partial(_reduction, partial(_first, "undercuts")),
+    "argmax_mask": partial(_mask, "exceeds"),
+    "argmin_mask": partial(_mask, "undercuts"),
     "matmul": _contraction,
     "einsum": _contraction,
-    **{op: _scan(_joining(name)) for op, name in JOINS["scan"].items()},
-    "recurrence": _scan(lambda b, so_far, x, a: b.op("add", x, b.op("mul", a, so_far))),
+    **{op: partial(_scan, _joining(name)) for op, name in JOINS["scan"].items()},
+    "recurrence": partial(_scan, lambda b, so_far, x, a: b.op("add", x, b.op("mul", a, so_far))),
     "scatter": _scatter,
     "scatter_add": _scatter_add,
     "concatenate": _concatenate,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable
+from functools import partial
 
 from gradcli.engine.llvm.functions import FUNCTIONS, function
 from gradcli.engine.llvm.writer import InstructionWriter, vector_function
@@ -131,22 +132,18 @@ EXPRESSIONS: dict[str, Rule] = {
 }
 
 
-def _exceeds(better: str) -> Rule:
-    """Return a rule for whether a value replaces the best one: NaN replaces every number, and nothing replaces NaN."""
-
-    def write(w: InstructionWriter, x: str, best: str) -> str:
-        nan = w.new(f"and {w.masks} {w.compare('uno', x, x)}, {w.compare('ord', best, best)}", "m")
-        return w.new(f"or {w.masks} {nan}, {w.compare(better, x, best)}", "m")
-
-    return write
+def _exceeds(better: str, w: InstructionWriter, x: str, best: str) -> str:
+    """Write whether a value replaces the best one: NaN replaces every number, and nothing replaces NaN."""
+    nan = w.new(f"and {w.masks} {w.compare('uno', x, x)}, {w.compare('ord', best, best)}", "m")
+    return w.new(f"or {w.masks} {nan}, {w.compare(better, x, best)}", "m")
 
 
 # The steps of the loops of reductions.
 REDUCED: dict[str, Rule] = {
     "max": first("oge"),
     "min": first("ole"),
-    "exceeds": _exceeds("ogt"),
-    "undercuts": _exceeds("olt"),
+    "exceeds": partial(_exceeds, "ogt"),
+    "undercuts": partial(_exceeds, "olt"),
 }
 
 

@@ -11,6 +11,7 @@ import math
 import struct
 from collections.abc import Callable, Sequence
 from fractions import Fraction
+from functools import partial
 
 from gradcli.engine.llvm.writer import InstructionWriter, vector_function
 
@@ -140,21 +141,17 @@ def _log1p(w: InstructionWriter, x: str) -> str:
     return w.select(w.compare("oeq", x, w.number(0)), x, result)  # of -0 it is -0
 
 
-def _circular(ahead: int) -> Callable[[InstructionWriter, str], str]:
-    """Return the rule of sin(x + quarters·π/2): with 1 it is the cosine."""
-
-    def write(w: InstructionWriter, x: str) -> str:
-        n, shifted = _nearest(w, w.do("fmul", x, w.number(2 / math.pi)))
-        r, tail = _angle(w, x, n)
-        square = w.do("fmul", r, r)
-        sine, cosine = _sine(w, r, tail, square), _cosine(w, r, tail, square)
-        quarter = w.on_integers("add", w.bits(shifted), w.integer(ahead))
-        odd = w.new(f"icmp ne {w.integers} {w.on_integers('and', quarter, w.integer(1))}, zeroinitializer", "m")
-        sign = w.on_integers("shl", w.on_integers("and", quarter, w.integer(2)), w.integer(62))
-        result = w.numbers(w.on_integers("xor", w.bits(w.select(odd, cosine, sine)), sign))
-        return result if ahead else w.select(w.compare("oeq", x, w.number(0)), x, result)  # the sine of -0 is -0
-
-    return write
+def _circular(ahead: int, w: InstructionWriter, x: str) -> str:
+    """Write sin(x + ahead·π/2): with 1 it is the cosine."""
+    n, shifted = _nearest(w, w.do("fmul", x, w.number(2 / math.pi)))
+    r, tail = _angle(w, x, n)
+    square = w.do("fmul", r, r)
+    sine, cosine = _sine(w, r, tail, square), _cosine(w, r, tail, square)
+    quarter = w.on_integers("add", w.bits(shifted), w.integer(ahead))
+    odd = w.new(f"icmp ne {w.integers} {w.on_integers('and', quarter, w.integer(1))}, zeroinitializer", "m")
+    sign = w.on_integers("shl", w.on_integers("and", quarter, w.integer(2)), w.integer(62))
+    result = w.numbers(w.on_integers("xor", w.bits(w.select(odd, cosine, sine)), sign))
+    return result if ahead else w.select(w.compare("oeq", x, w.number(0)), x, result)  # the sine of -0 is -0
 
 
 def _angle(w: InstructionWriter, x: str, n: str) -> tuple[str, str]:
@@ -193,8 +190,8 @@ FUNCTIONS: dict[str, tuple[Callable[[InstructionWriter, str], str], float]] = {
     "log1p": (_log1p, math.inf),
     "cosh": (_cosh, math.inf),
     "tanh": (_tanh, math.inf),
-    "sin": (_circular(0), _TURNS),
-    "cos": (_circular(1), _TURNS),
+    "sin": (partial(_circular, 0), _TURNS),
+    "cos": (partial(_circular, 1), _TURNS),
 }
 
 

@@ -39,21 +39,17 @@ def _binary(op: str, a: Node, b: Node) -> Node:
     return compare(op, a, b) if op in _CONDITIONS else call(op, a, b)
 
 
-def _aligned(build: Callable[..., Value]) -> Callable[..., Value]:
-    """Return an operator of two arrays as in opsets before 7, where the axes of the second are those from `axis` on."""
-
-    def built(a: Value, b: Value, *, axis: int = -1, broadcast: int = 0) -> Value:
-        rest = len(a.shape) - axis - len(b.shape)
-        return build(lift(a), lift(reshape(b, (*b.shape, *(1,) * rest)) if broadcast and axis >= 0 and rest > 0 else b))
-
-    return built
+def _aligned(build: Callable[..., Value], a: Value, b: Value, *, axis: int = -1, broadcast: int = 0) -> Value:
+    """Compute with two arrays as in opsets before 7, where the axes of the second are those from `axis` on."""
+    rest = len(a.shape) - axis - len(b.shape)
+    return build(lift(a), lift(reshape(b, (*b.shape, *(1,) * rest)) if broadcast and axis >= 0 and rest > 0 else b))
 
 
 for _name, _op in _UNARY.items():
     add(partial(_unary, _op), _name)
 for _name, _op in _BINARY.items():
     add(partial(_binary, _op), _name, since=7)
-    add(_aligned(partial(_binary, _op)), _name)
+    add(partial(_aligned, partial(_binary, _op)), _name)
 
 
 add(lambda x, slope: call("leaky_relu", x, channels(slope, x) if slope.size > 1 else slope), "PRelu")
@@ -73,7 +69,7 @@ def _divided(a: Array, b: Array) -> Array:
     return np.asarray(np.where((a % b != 0) & ((a < 0) != (b < 0)), a // b + 1, a // b), a.dtype)
 
 
-add(_aligned(_div), "Div")
+add(partial(_aligned, _div), "Div")
 
 
 add(lambda a, b, *, fmod=0: call("fmod" if fmod else "mod", a, b), "Mod")
@@ -87,7 +83,7 @@ def _xor(a: Node, b: Node) -> Node:
     return compare("and", compare("or", a, b), compare("not", compare("and", a, b)))
 
 
-add(_aligned(_xor), "Xor")
+add(partial(_aligned, _xor), "Xor")
 
 
 @operator("Identity")
@@ -224,12 +220,9 @@ def _bit_shift(a: Array, b: Array, *, direction: str) -> Array:
     return np.asarray(_SHIFTS[direction](a, b))
 
 
-def _bitwise(op: Any) -> Any:
-    def build(*x: Array) -> Array:
-        return np.asarray(op(*x))
-
-    return build
+def _bitwise(op: Any, *x: Array) -> Array:
+    return np.asarray(op(*x))
 
 
 for _name in ("And", "Or", "Xor", "Not"):
-    add(_bitwise(getattr(np, f"bitwise_{_name.lower()}")), f"Bitwise{_name}")
+    add(partial(_bitwise, getattr(np, f"bitwise_{_name.lower()}")), f"Bitwise{_name}")

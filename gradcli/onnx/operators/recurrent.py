@@ -71,30 +71,24 @@ def _rnn_step(layer: _Layer, x: Node, state: list[Node]) -> list[Node]:
     return [layer.activate(0, layer.gates(x, state[0])[0])]
 
 
-def _gru_step(linear_before_reset: int) -> Step:
-    def step(layer: _Layer, x: Node, state: list[Node]) -> list[Node]:
-        h = state[0]
-        inner = layer.split(matmul(x, transpose(layer.w, (1, 0))) + layer.bias[0])
-        parts = layer.split(layer.state(h))
-        z, r = (layer.activate(0, a + b) for a, b in zip(inner[:2], parts[:2], strict=True))
-        new = r * parts[2] if linear_before_reset else layer.split(layer.state(r * h))[2]
-        return [(1 - z) * layer.activate(1, inner[2] + new) + z * h]
-
-    return step
+def _gru_step(linear_before_reset: int, layer: _Layer, x: Node, state: list[Node]) -> list[Node]:
+    h = state[0]
+    inner = layer.split(matmul(x, transpose(layer.w, (1, 0))) + layer.bias[0])
+    parts = layer.split(layer.state(h))
+    z, r = (layer.activate(0, a + b) for a, b in zip(inner[:2], parts[:2], strict=True))
+    new = r * parts[2] if linear_before_reset else layer.split(layer.state(r * h))[2]
+    return [(1 - z) * layer.activate(1, inner[2] + new) + z * h]
 
 
-def _lstm_step(input_forget: int, peepholes: Sequence[Node]) -> Step:
-    def step(layer: _Layer, x: Node, state: list[Node]) -> list[Node]:
-        h, c = state
-        i, o, f, g = layer.gates(x, h)
-        input_weights, output_weights, forget_weights = peepholes or [const(0)] * 3
-        i = layer.activate(0, i + input_weights * c if peepholes else i)
-        f = 1 - i if input_forget else layer.activate(0, f + forget_weights * c if peepholes else f)
-        c = f * c + i * layer.activate(1, g)
-        o = layer.activate(0, o + output_weights * c if peepholes else o)
-        return [o * layer.activations[2](c), c]
-
-    return step
+def _lstm_step(input_forget: int, peepholes: Sequence[Node], layer: _Layer, x: Node, state: list[Node]) -> list[Node]:
+    h, c = state
+    i, o, f, g = layer.gates(x, h)
+    input_weights, output_weights, forget_weights = peepholes or [const(0)] * 3
+    i = layer.activate(0, i + input_weights * c if peepholes else i)
+    f = 1 - i if input_forget else layer.activate(0, f + forget_weights * c if peepholes else f)
+    c = f * c + i * layer.activate(1, g)
+    o = layer.activate(0, o + output_weights * c if peepholes else o)
+    return [o * layer.activations[2](c), c]
 
 
 def _activations(names: Sequence[str], attributes: dict[str, Any], count: int) -> list[list[Callable[[Node], Node]]]:
@@ -189,7 +183,7 @@ def _gru(
     x: Node, w: Node, r: Node, b: Node | None = None, lengths: Array | None = None, h: Node | None = None,
     *, hidden_size: int = 0, linear_before_reset: int = 0, **attributes: Any,
 ) -> tuple[Node, ...]:  # fmt: skip
-    gates, step = 3, _gru_step(linear_before_reset)
+    gates, step = 3, partial(_gru_step, linear_before_reset)
     return _run(x, (w, r, b), lengths, [h], gates, lambda k: step, ["Sigmoid", "Tanh"], attributes)
 
 
@@ -203,6 +197,6 @@ def _lstm(
         if p is not None and p.shape != (w.shape[0], 3 * n):
             raise InputError(f"the peepholes have shape {p.shape}, and not {(w.shape[0], 3 * n)}")
         peepholes = [] if p is None else [sliced(sliced(p, 0, k), 0, range(i * n, i * n + n)) for i in range(3)]
-        return _lstm_step(input_forget, peepholes)
+        return partial(_lstm_step, input_forget, peepholes)
 
     return _run(x, (w, r, b), lengths, [h, c], 4, steps, ["Sigmoid", "Tanh", "Tanh"], attributes)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -338,14 +339,10 @@ def _bincount(x: Any, weights: Any = None, minlength: int = 0) -> Any:
     return traced(scatter_add(number(weights), 0, IndexArray.of(where), n), value)
 
 
-def _typed(function: Any) -> Any:
-    """Return a function of types, for which a tracer counts as its type."""
-
-    def call(*args: Any) -> Any:
-        args = tuple(lift(a).dtype if isinstance(a, list | tuple) else a for a in args)
-        return function(*(a.dtype if isinstance(a, Tracer) else a for a in args))
-
-    return call
+def _typed(function: Any, *args: Any) -> Any:
+    """Call a function of types, for which a tracer counts as its type."""
+    args = tuple(lift(a).dtype if isinstance(a, list | tuple) else a for a in args)
+    return function(*(a.dtype if isinstance(a, Tracer) else a for a in args))
 
 
 COMPOSED |= {
@@ -356,7 +353,7 @@ COMPOSED |= {
     np.bincount: _bincount,
     ("add", "at"): _add_at,
     ("subtract", "at"): lambda a, indices, b: _add_at(a, indices, b, -1.0),
-    np.result_type: _typed(np.result_type),
+    np.result_type: partial(_typed, np.result_type),
     np.common_type: lambda *arrays: np.float64,
     np.iscomplexobj: lambda x: False,
     np.isrealobj: lambda x: True,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from operator import attrgetter
 from typing import Any
 
@@ -116,19 +117,16 @@ def _median(a: Any, axis: Axis = None, out: Any = None, overwrite_input: bool = 
     return kept(low if n % 2 else (low + high) / 2, x, axes, keepdims is True)
 
 
-def _argument(op: str) -> Callable[..., Node]:
-    def build(a: Any, axis: int | None = None, out: Any = None, *, keepdims: Any = False) -> Node:
-        x = number(a)
-        flat = reshape(x, (x.size,)) if axis is None else x
-        i = one_axis(0 if axis is None else int(axis), len(flat.shape))
-        return kept(
-            construct.argument(op, flat, i), x, axes_of(None if axis is None else i, len(x.shape)), keepdims is True
-        )
-
-    return build
+def _argument(op: str, a: Any, axis: int | None = None, out: Any = None, *, keepdims: Any = False) -> Node:
+    x = number(a)
+    flat = reshape(x, (x.size,)) if axis is None else x
+    i = one_axis(0 if axis is None else int(axis), len(flat.shape))
+    return kept(
+        construct.argument(op, flat, i), x, axes_of(None if axis is None else i, len(x.shape)), keepdims is True
+    )
 
 
-RULES[np.argmax], RULES[np.argmin] = _argument("argmax"), _argument("argmin")
+RULES[np.argmax], RULES[np.argmin] = partial(_argument, "argmax"), partial(_argument, "argmin")
 
 
 @rule(np.argsort)
