@@ -18,7 +18,7 @@ from gradcli.graph.vjp import Pass, Sweep, active_nodes, differentiated, sweep
 from gradcli.notation.nodes import short_text
 from gradcli.pages.backward.loss import uniform
 from gradcli.pages.evaluation import evaluated
-from gradcli.pages.forms.matrix_form import scaled
+from gradcli.pages.forms.rules import scaled_array
 from gradcli.text.wrapping import in_words
 
 if TYPE_CHECKING:
@@ -109,7 +109,7 @@ def _minus_target(graph: Graph, node: Node, swept: Sweep, z: str, trace: Trace) 
     roots = trace.graph.outputs
     seeds = {v: trace.calls[0].seeds[roots[name]] for name, v in swept.cotangents.items()}
     known = {v: weight for v, seed in seeds.items() if (weight := uniform(seed)) is not None}
-    adjoint = scaled(swept.adjoints[node], graph.labels, known) if len(known) == len(seeds) else None
+    adjoint = scaled_array(swept.adjoints[node], graph.labels, known) if len(known) == len(seeds) else None
     if adjoint is None or not float(adjoint[0]) < 0:
         return
     number, target = float(adjoint[0]), adjoint[1]

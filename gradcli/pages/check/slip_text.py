@@ -226,9 +226,9 @@ class SlipWriter:
     def _short(self, node: Node) -> str:
         """Return the text of a derivative as textbooks write it, if that is short."""
         from gradcli.pages.forms.gradients import is_readable  # a reason alone needs it
-        from gradcli.pages.forms.matrix_form import MatrixForms
+        from gradcli.pages.forms.rules import ArrayForms
 
-        form = MatrixForms(self.letters)(self._plain(node))
+        form = ArrayForms(self.letters)(self._plain(node))
         if not is_readable(form, self.letters):
             return ""
         if form not in self.letters:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import cache, cached_property, partial
-from typing import TYPE_CHECKING
+from functools import cache, partial
 
 from gradcli.engine.evaluate import at_point
 from gradcli.graph.construct import reshape, spread
@@ -18,13 +17,10 @@ from gradcli.graph.shapes import Shape, common_shape
 from gradcli.notation.nodes import written_size
 from gradcli.notation.writer import spread_argument
 from gradcli.pages.backward.loss import cotangent, loss_name, uniform
-from gradcli.pages.forms.matrix_form import MatrixForms
+from gradcli.pages.forms.rules import ArrayForms
 from gradcli.pages.question import Result
 from gradcli.pages.results import Named
 from gradcli.pages.sections import Computed, Math, Name, quantity
-
-if TYPE_CHECKING:
-    from gradcli.pages.forms.elementwise_form import ElementwiseForm
 
 _SHORT = 14  # operations in a gradient that needs no adjoints of intermediates: half a line
 _WORKED_OUT = 3_000  # nodes of a gradient whose formula is worked out: that of a larger one is not read
@@ -208,38 +204,24 @@ class _GradientWriter:
 
     # Forms of nodes
 
-    @cached_property
-    def algebra(self) -> bool:
-        """Whether SymPy shortens the gradients: they have arithmetic, and at most `PARTS` nodes."""
-        return is_shortened(computed_from(self.names, self.result.question.swept.gradients.values()))
-
     @cache  # noqa: B019 - it lives as long as a page
-    def elementwise(self, by_adjoints: bool) -> ElementwiseForm:
-        from gradcli.pages.forms.elementwise_form import ElementwiseForm
-
+    def algebra(self, by_adjoints: bool) -> ArrayForms:
         names = self.all_names if by_adjoints else self.names
         adjoints = [n for n in names if n not in self.result.graph.labels and n not in self.known]
-        return ElementwiseForm(names, self.known, adjoints)
-
-    @cache  # noqa: B019 - it lives as long as a page
-    def matrices(self, by_adjoints: bool) -> MatrixForms:
-        return MatrixForms(self.all_names if by_adjoints else self.names, self.known)
+        return ArrayForms(names, self.known, adjoints)
 
     def form(self, node: Node, by_adjoints: bool = False) -> Node:
         """Return the form of a node in the user's names and v, or also in other adjoints."""
         names = self.all_names if by_adjoints else self.names
-        shortened = self.elementwise(by_adjoints)(node) if self.algebra else node
-        written = self.matrices(by_adjoints)(shortened)
+        written = self.algebra(by_adjoints)(node)
         return written if self.at is None else without_ties(written, names, self.result.graph, self.at)
 
     @cache  # noqa: B019 - it lives as long as a page
     def definition(self, adjoint: Node) -> Node:
         """Return the form of a named adjoint in terms of other adjoints."""
         others = _Others(self.all_names, adjoint)
-        later = self.elementwise(True).definition(adjoint) if self.algebra else adjoint
-        later = MatrixForms(others, self.known)(later)
-        candidates = [later]
-        if not is_larger(PARTS, self.names, adjoint):  # the form of a longer one would not be shorter
+        candidates = [self.algebra(True).definition(adjoint)]
+        if not is_larger(_PARTS, self.names, adjoint):  # the form of a longer one would not be shorter
             candidates.insert(0, self.form(adjoint))
         return spread(min(candidates, key=partial(written_size, names=others)), adjoint.shape)
 
@@ -298,9 +280,7 @@ def _counts(node: Node) -> bool:
 
 
 _LONG = 40  # operations in a formula that is not written: two lines
-# Operations without which SymPy has nothing to shorten.
-_ALGEBRA = frozenset(("add", "sub", "mul", "div", "pow", "where", "sigmoid"))
-PARTS = 300  # nodes of a gradient that is shortened: the work is their square
+_PARTS = 300  # nodes of a gradient whose formula without adjoints may be the shorter one
 # Operations that no short formula can show.
 _UNTOLD = frozenset(("scatter", "scatter_add", "put_along", "product_of_others", "recurrence"))
 
@@ -315,17 +295,8 @@ def readable_form(node: Node, names: Mapping[Node, str]) -> Node | None:
     >>> Notation({x: "x", t: "t"}, implicit=True).expression(form)
     '6*(x - t)'
     """
-    from gradcli.pages.forms.elementwise_form import ElementwiseForm
-
-    parts = computed_from(names, [node])
-    shorter = ElementwiseForm(names)(node) if is_shortened(parts) else node
-    form = MatrixForms(names)(shorter)
+    form = ArrayForms(names)(node)
     return summed(form, names) if not form.is_constant and is_readable(form, names) else None
-
-
-def is_shortened(parts: Sequence[Node]) -> bool:
-    """Return whether SymPy shortens formulas of these nodes: they have arithmetic, and are at most `PARTS`."""
-    return len(parts) <= PARTS and not _ALGEBRA.isdisjoint(n.op for n in parts)
 
 
 def summed(form: Node, names: Mapping[Node, str]) -> Node:

@@ -8,7 +8,7 @@ from itertools import product
 import numpy as np
 
 from gradcli.graph.names import all_elements
-from gradcli.pages.forms.matrix_form import hessian_form
+from gradcli.pages.forms.hessian import hessian_form
 from gradcli.pages.hessian.question import SHOWN
 from gradcli.pages.mentions import page_of
 from gradcli.pages.question import Point, Result

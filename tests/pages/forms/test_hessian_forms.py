@@ -10,7 +10,7 @@ from gradcli import parse
 from gradcli.engine.evaluate import at_point
 from gradcli.graph.hessian import gradient
 from gradcli.notation.nodes import Notation
-from gradcli.pages.forms.matrix_form import hessian_form
+from gradcli.pages.forms.hessian import hessian_form
 
 SHAPES = {"x": (3,), "m": (3,), "t": (5,), "X": (5, 3), "A": (3, 3), "k": ()}
 WRITTEN = {
