@@ -121,13 +121,22 @@ def test_the_guide_lists_each_room_below_those_that_it_imports():
     assert all(MAY_IMPORT[room] <= {*listed[:k]} for k, room in enumerate(listed))
 
 
+def test_reasons_of_errors_import_no_tensor_and_no_step():
+    """They hold for a script on PyTorch's own tensors, too."""
+    may = {"gradcli.pytorch.session.Script", "gradcli.pytorch.messages.known_message"}
+    may |= {"gradcli.pytorch.tables.pytorch_names"}
+    for path in sorted((ROOT / "script" / "errors").rglob("*.py")):
+        names = imported_names(ast.parse(path.read_text(encoding="utf-8")))
+        assert {name for name in names if name.startswith(("gradcli.pytorch", "gradcli.realtorch"))} <= may, path
+
+
 # Imports inside functions, which are for start-up time: most runs need none of them.
 LAZY = {
     "gradcli.api.systems": {"notebook", "recordings"},
     "gradcli.data.arrays": {"csv.parsers", "text_files"},
     "gradcli.engine.compiled": {"jax_kernel", "llvm.code", "llvm.kernel"},  # by the engine
     "gradcli.process.memory": {"child"},
-    "gradcli.pytorch.session": {"names", "cuts", "dtypes", "generator", "modes", "printing", "record"},
+    "gradcli.pytorch.session": {"cuts", "dtypes", "generator", "modes", "printing", "record"},
     "gradcli.report.data.json": {"text_math"},
     "gradcli.report.prose": {"layout"},
     "gradcli.report.render": {"pictures.render"},  # of documents

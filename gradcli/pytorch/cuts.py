@@ -17,7 +17,8 @@ from gradcli.text.wrapping import in_words
 
 Tensor = Any  # the class is defined above
 _OWN = tuple(
-    f"gradcli.pytorch.{name}" for name in ("calls", "cuts", "dispatch", "names", "operations", "record", "tensor")
+    f"gradcli.pytorch.{name}"
+    for name in ("calls", "cuts", "dispatch", "names", "operations", "record", "running", "tensor")
 )
 _TIMES = 8  # that the leaves behind a line are looked up
 

@@ -5,13 +5,15 @@ What PyTorch has and gradcli's does not ends the run at once, naming itself, its
 
 from __future__ import annotations
 
+import ast
 import builtins
 import re
 import sys
 import warnings
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
+from string import Formatter
 from typing import Any
 
 from gradcli.errors import did_you_mean
@@ -41,24 +43,41 @@ def message(name: str, *values: Any) -> str:
     return _table()[name][1].format(*values)
 
 
-def key_of(text: str) -> str:
-    """Return the key of the message that a text of PyTorch's is, with any values; "" where the table has none.
+def known_message(text: str) -> tuple[str, tuple[Any, ...]]:
+    """Return the key of the message that a text of PyTorch's is, and its values; ("", ()) where the table has none.
 
-    >>> key_of("a leaf Variable that requires grad is being used in an in-place operation.")
-    'leaf changed in place'
+    >>> known_message("index 3 is out of bounds for dimension 0 with size 2")
+    ('index outside', (3, 0, 2))
     """
-    return next((key for pattern, key in _patterns() if pattern.fullmatch(text)), "")
+    found = ((key, fields, match) for pattern, key, fields in _patterns() if (match := pattern.fullmatch(text)))
+    for key, fields, match in found:
+        values = dict(zip(fields, map(_value, match.groups()), strict=True))
+        return key, tuple(values[k] for k in sorted(values))
+    return "", ()
+
+
+def _value(text: str) -> Any:
+    """Return a number or a shape in a message as such, and anything else as a text."""
+    try:
+        return ast.literal_eval(text)
+    except (ValueError, SyntaxError):
+        return text
 
 
 @cache
-def _patterns() -> list[tuple[re.Pattern[str], str]]:
-    """Return the messages as patterns, those with the longest texts first; some are too short to be known by them."""
+def _patterns() -> list[tuple[re.Pattern[str], str, Sequence[int]]]:
+    """Return the messages as patterns, with the positions of the values in them, those with the longest texts first.
+
+    Some are too short to be known by them.
+    """
     result = []
     for key in _table():
-        literals = re.split(r"\{[^{}]*\}", _table()[key][1])
-        if (length := len("".join(literals))) >= _KNOWN:
-            result.append((length, re.compile(".*?".join(map(re.escape, literals)), re.DOTALL), key))
-    return [(pattern, key) for _, pattern, key in sorted(result, key=lambda row: -row[0])]
+        parts = [(literal, field) for literal, field, *_ in Formatter().parse(_table()[key][1])]
+        if (length := sum(len(literal) for literal, _ in parts)) >= _KNOWN:
+            pattern = "".join(re.escape(literal) + "(.*?)" * (field is not None) for literal, field in parts)
+            fields = [int(field) if field else k for k, (_, field) in enumerate(parts) if field is not None]
+            result.append((length, re.compile(pattern, re.DOTALL), key, fields))
+    return [(pattern, key, fields) for _, pattern, key, fields in sorted(result, key=lambda row: -row[0])]
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,6 @@ A function or method that is but a row of the vocabulary is not written: it is f
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from functools import cache
 from importlib import import_module
 from typing import Any, ClassVar, TypeVar
 
@@ -17,7 +16,7 @@ from gradcli.pytorch.cuts import Kind, note_lost
 from gradcli.pytorch.dispatch import NN, Dispatcher
 from gradcli.pytorch.functions import fact, find
 from gradcli.pytorch.messages import missing, torch_error
-from gradcli.pytorch.tables import paragraphs
+from gradcli.pytorch.tables import pytorch_names
 from gradcli.pytorch.tensor import Tensor, TensorBase, of_array
 from gradcli.vocabulary import FUNCTIONS
 
@@ -111,12 +110,6 @@ class _Lookup:
             raise missing(self.name, known + sorted(FUNCTIONS), "Tensor.")
         setattr(Tensor, self.name, result)
         return getattr(cls if x is None else x, self.name)
-
-
-@cache
-def pytorch_names() -> dict[str, frozenset[str]]:
-    """Return the names of PyTorch 2.13, as recorded by tests/pytorch/record_names.py."""
-    return {module.rstrip(":"): frozenset(names) for module, *names in map(str.split, paragraphs("names.txt"))}
 
 
 @function("__dir__")

@@ -8,6 +8,7 @@ from __future__ import annotations
 import linecache
 import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import lru_cache
 from types import CodeType
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
@@ -17,6 +18,7 @@ import numpy as np
 from gradcli.graph.node import Node, const, leaf
 from gradcli.pytorch.autograd.function import FunctionStep
 from gradcli.pytorch.backward import Call, Contribution
+from gradcli.pytorch.cuts import CUTS, Cut
 from gradcli.pytorch.moments import Moment, moment
 from gradcli.pytorch.nn.module import Parameter
 from gradcli.pytorch.operations.random import MASK
@@ -82,6 +84,7 @@ class Tape:
         self.reached = {id(x): x._reached for x, _ in (*self.named.values(), *self.leaves.values())}  # before the call
         self.operations: dict[Step, int] = {}  # their ids, once the record is written
         self.quantities: dict[Any, int] = {}  # those of results by step and number, of leaves, and of numbers
+        self.live: dict[int, int] = {}  # those of tensors with names, by their identity
 
     def quantity(self, x: Tensor) -> int | None:
         """Return the quantity of a tensor in the record that is written; None where the call does not go through it."""
@@ -127,12 +130,32 @@ class _Writer:
             if x._called and not self.names.of(x):
                 self.recorder.name(self.tensor(x, moment(x)), x._called)
         for name, (x, now) in self.tape.named.items():
-            for quantity in self.all_of(x, now):
+            known = self.all_of(x, now)
+            self.tape.live.setdefault(id(x), known[0])
+            for quantity in known:
                 self.recorder.tick()
                 self.recorder.name(quantity, name)
         self.changes()
+        self.cuts()
         self.backward()
         return self.recorder.record()
+
+    def cuts(self) -> None:
+        """Write the lines that have cut numbers off from the graph, with the tensors that they came from."""
+        for cut in CUTS.values():
+            self.cut(cut)
+
+    def cut(self, cut: Cut | None, result: int | None = None) -> None:
+        """Write the ways in which a line cuts numbers off from the graph."""
+        known = () if cut is None else (x for of in cut.leaves.values() if (x := of()) is not None)
+        leaves = tuple(self.tensor(x, self.now(x)) for x in known if self.names.of(x) or self.edge_now(x))
+        for how in cut.hows if cut is not None else ():
+            kind, site = how.kind.name, self.sites.of(cut.line)  # type: ignore[union-attr]
+            self.recorder.event(
+                records.Cut(
+                    site=site, kind=kind, code=how.code, call=how.call, how=str(how), result=result, leaves=leaves
+                )
+            )
 
     def step(self, step: Step) -> None:
         """Write the operation of a step, after what it reads."""
@@ -146,7 +169,8 @@ class _Writer:
         made: list[tuple[Array, Moment | None]] = [(m.array, m) for m in held.made]
         made = made or [(np.zeros((*shape, 1), n.dtype), None) for shape, n in _outputs(step)]
         kept = {k for k, of in step.retained.items() if of() is not None}
-        results = [self.quantity(a, "result", site, (), m, retains=k in kept) for k, (a, m) in enumerate(made)]
+        nan = step.__dict__.get("arose", 0)  # what is known of numbers that are gone
+        results = [self.quantity(a, "result", site, (), m, retains=k in kept, nan=nan) for k, (a, m) in enumerate(made)]
         self.of |= {(step, k): q for k, q in enumerate(results)}
         self.whole |= {(step, k): a for k, (a, m) in enumerate(made) if m is not None}
         custom = (step.cls.__name__, (step.cls.__module__,), ()) if step.is_custom else None  # type: ignore[attr-defined]
@@ -190,6 +214,7 @@ class _Writer:
             self.of[edge] = self.quantity(
                 known.array, _role(x), NOWHERE, self.earlier_names(x), known, changed=not known.is_of(x._a)
             )
+            self.cut(x._detached, self.of[edge])
         return self.of[edge]
 
     def earlier_names(self, x: Tensor) -> list[str]:
@@ -222,6 +247,11 @@ class _Writer:
         edge = edge_known(x)
         return edge if edge is not None and (edge in self.of or edge in self.tape.leaves) else None
 
+    def now(self, x: Tensor) -> Moment:
+        """Return the numbers that a tensor has now: of one with a name, those that it had when the call began."""
+        named, known = self.tape.named.get(self.names.of(x), (None, None))
+        return known if named is x and known is not None else moment(x)
+
     def tensor(self, x: Tensor, read: Moment) -> int:
         """Return the quantity of a tensor, with the numbers that it had."""
         edge = self.edge_now(x)
@@ -252,11 +282,7 @@ class _Writer:
             if base is not None:
                 row, source, definition = base
                 self.recorder.operation(row, (), (source,), (new,), definitions=[definition])
-            for how in x._detached.hows if x._detached is not None else ():
-                site = self.sites.of(x._detached.line)  # type: ignore[union-attr]
-                self.recorder.event(
-                    records.Cut(site=site, kind=how.kind.name, code=how.code, call=how.call, how=str(how), result=new)
-                )
+            self.cut(x._detached, new)
         return self.of[read]
 
     def base(self, x: Tensor, read: Moment) -> tuple[str, tuple[str, int, Definition] | None]:
@@ -310,11 +336,12 @@ class _Writer:
         module: str = "",
         changed: bool = False,
         retains: bool = False,
+        nan: int = 0,
     ) -> int:
         """Write a quantity whose numbers an array has, without its axis of points."""
         storage = None if read is None or read.storage is None else self.storages.get(id(read.storage))
         new = self.recorder.quantity(
-            _unknown(array) if read is None else Numbers.of(_kept(array)),
+            replace(_unknown(array), nan=nan) if read is None else Numbers.of(_kept(array)),
             role,
             requires=requires,
             why_not=why_not,
@@ -364,6 +391,11 @@ class _Writer:
             if known := [sent[at].whole for at in self.writes[q] if at in sent]:
                 received[o, 0] = sent[o, 0] = Numbers.of(np.sum(np.stack(known), axis=0))  # type: ignore[arg-type]
         hooks = [self.hook(c) for c in call.changes if c.edge in of]
+        arose = {
+            self.tape.operations[p.step]: (_known(p.grad_outputs), _known(p.grad_inputs))
+            for p in call.arose
+            if p.step in self.tape.operations
+        }
         self.recorder.end_backward(
             backward,
             received,
@@ -372,6 +404,7 @@ class _Writer:
             [self.contribution(c) for c in call.contributions],
             [self.contribution(c) for c in call.retained],
             call.freed,
+            arose,
         )
 
     def contribution(self, c: Contribution) -> records.Contribution:
@@ -520,6 +553,10 @@ def _kept(a: Array) -> Array:
 
 def _numbers(x: Tensor) -> Numbers:
     return Numbers.of(_kept(x._a))
+
+
+def _known(grads: Sequence[Any]) -> tuple[Numbers, ...]:
+    return tuple(_numbers(g) for g in grads if g is not None)
 
 
 def _memory_of(a: Array) -> tuple[Any, ...]:

@@ -26,6 +26,7 @@ from gradcli.process.tracebacks import exit_status, traceback_text
 from gradcli.pytorch.functions import fact
 from gradcli.pytorch.messages import MissingError, missing
 from gradcli.pytorch.nn.table import rows
+from gradcli.pytorch.tables import pytorch_names
 
 _MODULES = (
     *(
@@ -81,8 +82,6 @@ _UNLISTED = ("torch.onnx", "torch.optim.", "torch.nn.utils.", "torch.utils.")
 
 def _is_unknown(name: str) -> bool:
     """Return whether PyTorch has no module or attribute of this name."""
-    from gradcli.pytorch.names import pytorch_names
-
     parent, _, inner = name.rpartition(".")
     known = pytorch_names().get(parent)
     if known is None or inner in known or inner.startswith("_"):
@@ -156,7 +155,7 @@ def _attribute(module: types.ModuleType, view: types.ModuleType, attribute: str)
 
 def _names(view: types.ModuleType) -> list[str]:
     """Return PyTorch's names in a module, or, where they are not recorded, those that it defines."""
-    from gradcli.pytorch.names import pytorch_names
+    from gradcli.pytorch.tables import pytorch_names
 
     return sorted(pytorch_names().get(view.__name__) or vars(view))
 

@@ -7,7 +7,8 @@ from typing import Any
 
 from gradcli.pytorch.calls import vocabulary_row
 from gradcli.pytorch.dispatch import Dispatcher
-from gradcli.pytorch.names import implementation, pytorch_names
+from gradcli.pytorch.names import implementation
+from gradcli.pytorch.tables import pytorch_names
 
 _OTHER = {"expit": "sigmoid", "gammaln": "lgamma", "psi": "digamma"}
 

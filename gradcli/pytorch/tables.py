@@ -1,8 +1,9 @@
-"""The files of tables in this room: their lines, and their paragraphs."""
+"""The files of tables in this room: their lines, their paragraphs, and the names of PyTorch."""
 
 from __future__ import annotations
 
 import re
+from functools import cache
 from pathlib import Path
 
 
@@ -22,6 +23,12 @@ def paragraphs(file: str) -> list[str]:
     '#'
     """
     return _text(file).split("\n\n")
+
+
+@cache
+def pytorch_names() -> dict[str, frozenset[str]]:
+    """Return the names of PyTorch 2.13 by module, as recorded by tests/pytorch/record_names.py."""
+    return {module.rstrip(":"): frozenset(names) for module, *names in map(str.split, paragraphs("names.txt"))}
 
 
 def _text(file: str) -> str:

@@ -10,8 +10,9 @@ from typing import Any
 from gradcli.pytorch import modes
 from gradcli.pytorch.cuda import OutOfMemoryError
 from gradcli.pytorch.dtypes import Size, bool_, check_device, contiguous_format, device, dtype, preserve_format, strided
-from gradcli.pytorch.names import TORCH, function_named, pytorch_names
+from gradcli.pytorch.names import TORCH, function_named
 from gradcli.pytorch.printing import set_printoptions
+from gradcli.pytorch.tables import pytorch_names
 from gradcli.pytorch.tensor import Tensor
 from gradcli.pytorch.version import __version__
 

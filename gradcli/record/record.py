@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from types import MappingProxyType
 from typing import Any
 
 from gradcli.record.definition import Definition
@@ -145,7 +146,8 @@ class Backward:
 
     `received` is the gradient of each result of an operation, after hooks, by the operation's id and the result's
     position; `sent` is what an operation adds to the adjoint of an operand, by the operand's position.  `leaves` are
-    what the call leaves in `.grad` or returns, `retained` the intermediates that keep their gradient.
+    what the call leaves in `.grad` or returns, `retained` the intermediates that keep their gradient.  `arose` has, by
+    operation, the finite gradients of its results of which it makes others, and what it makes of them.
     """
 
     id: int
@@ -163,6 +165,7 @@ class Backward:
     leaves: tuple[Contribution, ...] = ()
     retained: tuple[Contribution, ...] = ()
     freed: bool = True
+    arose: Mapping[int, tuple[tuple[Numbers, ...], tuple[Numbers, ...]]] = field(default_factory=dict)
     tangents: tuple[Numbers, ...] = ()  # of the inputs, where a script asks for a product by name
     answer: Any = None  # what it gets then: numbers, in sequences alike
 
@@ -184,7 +187,8 @@ class Event:
 class Cut(Event):
     """A quantity is cut from the graph: `kind` says how (detached, number, copied, …), `code` is the script's function.
 
-    `call` is the same with its arguments where they are known: torch.tensor([…]); `how` is a sentence.
+    `call` is the same with its arguments where they are known: torch.tensor([…]); `how` is a sentence.  `leaves` are
+    what the numbers came from.  A cut without a result is that of its line, whose results may be numbers, or gone.
     """
 
     kind: str
@@ -193,6 +197,7 @@ class Cut(Event):
     how: str = ""
     source: int | None = None
     result: int | None = None
+    leaves: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -421,6 +426,7 @@ class Recorder:
         leaves: Iterable[Contribution] = (),
         retained: Iterable[Contribution] = (),
         freed: bool = True,
+        arose: Mapping[int, tuple[tuple[Numbers, ...], tuple[Numbers, ...]]] = MappingProxyType({}),
     ) -> None:
         """Complete a backward with what its sweep has done."""
         self._backwards[backward] = replace(
@@ -431,6 +437,7 @@ class Recorder:
             leaves=tuple(leaves),
             retained=tuple(retained),
             freed=freed,
+            arose=dict(arose),
         )
 
     def loop(self, loop: Loop) -> None:

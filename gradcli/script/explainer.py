@@ -21,7 +21,8 @@ from gradcli.pytorch.record import Listener, finite
 from gradcli.pytorch.recording import Tape, numbers_of
 from gradcli.script.drawing import Drawing
 from gradcli.script.errors.warnings import not_finite, warned
-from gradcli.script.naming import names_of, script_frames
+from gradcli.script.known import Known
+from gradcli.script.naming import Names, names_of, script_frames
 from gradcli.script.pages.sums import Sums
 from gradcli.script.progress import Progress
 from gradcli.script.recorded import MAX_STEPS, check_size, recorded
@@ -81,6 +82,7 @@ class Explainer(Listener):
             with _room():
                 count, record = len(scene.tape.steps), scene.tape.record(MAX_STEPS)
                 scene.recorded = Recorded(record, record.backwards[0])
+                scene.known = Known(record, scene.tape.live)
                 check_size(count)
                 scene.recorded = recorded(record, record.backwards[0], {self.script.name: self.script.source})
         except InputError as error:
@@ -199,7 +201,10 @@ class Explainer(Listener):
         if site not in self.warned:
             self.warned.add(site)
             times = f", reached {self.seen[site]:,} times" * (self.seen[site] > 1)
-            for block in not_finite(call, self._scene(frame, site), f"line {site.line}{times}: "):
+            scene = self._scene(frame, site)
+            tape = Tape(call, scene.names)
+            scene.known = Known(tape.record(), tape.live)
+            for block in not_finite(call, scene, f"line {site.line}{times}: "):
                 self.note("\n".join(_lines(block)))
 
     def stepped(self, optimizer: Any, done: Sequence[Any]) -> None:
@@ -225,7 +230,7 @@ class Explainer(Listener):
         from gradcli.script.errors.why import why
 
         try:
-            reason = why(error, self.script)
+            reason = why(error, self.script, knows)
         except Exception as fault:
             reason = _fault(fault)
         if reason:
@@ -267,6 +272,13 @@ def _lines(block: Block) -> list[str]:
 
 def _is_finite(call: Call) -> bool:
     return all(finite(c.grad._a) for c in call.contributions)
+
+
+def knows(error: BaseException | None, names: Names) -> Known:
+    """Return what is known of tensors with names on gradcli's `torch`, and of an error."""
+    from gradcli.pytorch.failing import ended
+
+    return Known(*ended(error, names))
 
 
 @contextmanager

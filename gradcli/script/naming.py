@@ -8,10 +8,16 @@ from typing import Any
 
 from gradcli.graph.names import element_name
 from gradcli.pytorch.record import edge_made
-from gradcli.pytorch.tensor import Tensor
+
+Tensor = Any  # of whichever PyTorch
 
 _FEW = 64  # tensors of a list, a dictionary or an object that get names
 _DEEP = 2  # lists and dictionaries within each other
+
+
+def is_tensor(x: Any) -> bool:
+    """Return whether an object is a tensor, of whichever PyTorch."""
+    return hasattr(type(x), "grad_fn")
 
 
 def script_frames(frame: Any = None) -> Iterator[Any]:
@@ -54,6 +60,10 @@ class Names:
     def of(self, x: Any) -> str:
         """Return the name of a tensor, an edge or a module; "" where it has none."""
         return self._named[_key(x)][1] if _key(x) in self._named else ""
+
+    def held(self) -> list[Any]:
+        """Return what has a name, also one that something else has where the script runs."""
+        return [x for x, _ in self._named.values()]
 
     def in_order(self) -> list[str]:
         """Return all names, as the script defines them."""
@@ -115,7 +125,7 @@ def _collect(scope: Mapping[str, Any], names: Names) -> None:
 
 def _parts(name: str, value: Any, names: Names, depth: int = 0) -> Iterator[tuple[str, Tensor]]:
     """Yield the tensors with names in a value: itself, or those of a list, a dictionary or an object."""
-    if isinstance(value, Tensor):
+    if is_tensor(value):
         yield name, value
         return
     if hasattr(type(value), "named_parameters"):
@@ -136,10 +146,10 @@ def _inside(name: str, value: Any, depth: int) -> Iterator[tuple[str, Any]]:
         case _ if not depth and not isinstance(value, type):
             attributes = getattr(value, "__dict__", None)
             some = [*attributes.items()][:_FEW] if isinstance(attributes, dict) else []
-            public = ((key, x) for key, x in some if isinstance(x, Tensor) or key[:1] != "_")
+            public = ((key, x) for key, x in some if is_tensor(x) or key[:1] != "_")
             items = ((key if name == "self" else f"{name}.{key}", x) for key, x in public)
     for inner, part in items:
-        if isinstance(part, Tensor | list | tuple | dict) or hasattr(type(part), "named_parameters"):
+        if isinstance(part, list | tuple | dict) or is_tensor(part) or hasattr(type(part), "named_parameters"):
             yield inner, part
 
 
@@ -160,5 +170,5 @@ def add_tensor(x: Tensor, name: str, names: Names) -> None:
     """Give a name to a tensor, and to the edge of one that a step made."""
     names.add(x, name)
     names.tensors.setdefault(name, x)
-    if (edge := edge_made(x)) is not None:
+    if hasattr(x, "_fn") and (edge := edge_made(x)) is not None:  # not PyTorch's own
         names.add(edge, name)

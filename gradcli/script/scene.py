@@ -12,26 +12,14 @@ from types import CodeType
 from typing import Any, NamedTuple
 
 from gradcli.errors import Notes
-from gradcli.pytorch.record import Line, edge_made
+from gradcli.pytorch.record import edge_made
 from gradcli.pytorch.recording import Tape
 from gradcli.pytorch.session import Script, source_line
 from gradcli.pytorch.tensor import Tensor
-from gradcli.record.record import CallSite
+from gradcli.script.known import Known
 from gradcli.script.naming import Names
 from gradcli.script.system import Recorded
 from gradcli.text.wrapping import in_words
-
-
-def line_of(file: str, number: int) -> Line:
-    """Return the number of a line with its file."""
-    line = Line(number)
-    line.file = file
-    return line
-
-
-def line_at(site: CallSite) -> Line:
-    """Return the number of the line of a place, with its file."""
-    return line_of(site.file, site.line)
 
 
 def without_comment(line: str) -> str:
@@ -124,6 +112,7 @@ class CallScene(Scene):
     steps: bool = False  # whether the tables of steps are asked for
     unroll: bool = False  # whether each round of a loop is written
     has_gradients: bool = True  # whether the page shows the gradients
+    known: Known = field(default_factory=Known)
     told: set[str] = field(default_factory=set)  # the surprises that a page has told already
     altered: bool = False  # whether the gradients are not those of the recorded operations at the values of now
     notes: Notes = field(default_factory=Notes)

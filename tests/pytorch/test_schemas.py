@@ -15,11 +15,11 @@ from gradcli.pytorch import functions, names, torch
 from gradcli.pytorch.binding import Binder, Classes
 from gradcli.pytorch.functions import find, table
 from gradcli.pytorch.messages import MissingError
-from gradcli.pytorch.names import pytorch_names
 from gradcli.pytorch.nn import functional
 from gradcli.pytorch.operations.definitions import ELEMENTWISE
 from gradcli.pytorch.schema import DEPRECATED, Overload
 from gradcli.pytorch.tables import lines as table_lines
+from gradcli.pytorch.tables import pytorch_names
 from gradcli.vocabulary import FUNCTIONS
 
 RECORDED = json.loads(Path(__file__).with_name("schemas.json").read_text("utf-8"))

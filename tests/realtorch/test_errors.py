@@ -7,7 +7,8 @@ import pytest
 pytest.importorskip("torch", reason="the tests of --torch need PyTorch")
 
 from gradcli.pytorch.session import Script, run
-from gradcli.script.errors.why import why_under_pytorch
+from gradcli.script.errors.under_pytorch import known_under_pytorch
+from gradcli.script.errors.why import why
 
 ERRORS = {
     "y = (x**2).sum()\ny.backward()\ny.backward()": "more: gradcli explain retain-graph",
@@ -27,6 +28,6 @@ ERRORS = {
 def test_an_error_of_pytorch_is_explained(code):
     script = Script(f"import torch\nx = torch.tensor([1.0, 2.0], requires_grad=True)\n{code}\n", "-c", None)
     error = run(script, emulates=False).error
-    text = why_under_pytorch(error, script)
+    text = why(error, script, known_under_pytorch())
     assert ERRORS[code] in text if ERRORS[code] else not text
     assert ("fix: " in text) == ("why: " in text)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from detached import WORDS
+
 ERRORS = Path(__file__).parent / "broken.json"  # what PyTorch says to each, recorded by record_fixes.py
 
 X = "import torch\nx = torch.tensor([1., 2.], requires_grad=True)\n"
@@ -135,26 +137,6 @@ class Net(nn.Module):
         return self.relu(h) + h
 net = Net()
 net(torch.ones(1, 2)).sum().backward()
-""",
-    "the step before the second backward": """\
-import torch
-w = torch.ones(2, requires_grad=True)
-opt = torch.optim.SGD([w], lr=0.1)
-loss1 = (w ** 2).sum()
-loss2 = (w ** 3).sum()
-loss1.backward()
-opt.step()
-loss2.backward()
-""",
-    "an update before the second backward": """\
-import torch
-w = torch.ones(2, requires_grad=True)
-loss1 = (w ** 2).sum()
-loss2 = (w ** 3).sum()
-loss1.backward()
-with torch.no_grad():
-    w -= 0.1 * w.grad
-loss2.backward()
 """,
     "no requires_grad": "import torch\nx = torch.tensor([1., 2.])\ny = (x ** 2).sum()\ny.backward()\nprint(x.grad)\n",
     "whole numbers": "import torch\nx = torch.tensor([1, 2])\ny = (x ** 2).sum()\ny.backward()\nprint(x.grad)\n",
@@ -441,6 +423,30 @@ net = torch.nn.Linear(2, 1)
 x, y = torch.from_numpy(np.ones((4, 2))), torch.from_numpy(np.ones((4, 1)))
 torch.nn.MSELoss()(net(x), y).backward()
 """,
+}
+
+# Their fix is no change of a line: what to do instead is said in words.
+IN_WORDS = WORDS | {
+    "the step before the second backward": """\
+import torch
+w = torch.ones(2, requires_grad=True)
+opt = torch.optim.SGD([w], lr=0.1)
+loss1 = (w ** 2).sum()
+loss2 = (w ** 3).sum()
+loss1.backward()
+opt.step()
+loss2.backward()
+""",
+    "an update before the second backward": """\
+import torch
+w = torch.ones(2, requires_grad=True)
+loss1 = (w ** 2).sum()
+loss2 = (w ** 3).sum()
+loss1.backward()
+with torch.no_grad():
+    w -= 0.1 * w.grad
+loss2.backward()
+""",
     "what a Function keeps of its own on the way": """\
 import torch
 class Square(torch.autograd.Function):
@@ -455,10 +461,6 @@ x = torch.tensor([1., 2.], dtype=torch.float64, requires_grad=True)
 torch.manual_seed(0)
 torch.autograd.gradgradcheck(Square.apply, x)
 """,
-}
-
-# Their fix is no change of a line: what to do instead is said in words.
-IN_WORDS = {
     "a second derivative of what is linear": X
     + """\
 g, = torch.autograd.grad((3 * x).sum(), x, create_graph=True)

@@ -20,7 +20,7 @@ from gradcli.script.errors import warnings
 from gradcli.script.errors.failure import Answer
 from gradcli.script.errors.source import Change, changed
 from gradcli.script.errors.why import answer
-from gradcli.script.explainer import Explainer
+from gradcli.script.explainer import Explainer, knows
 from gradcli.script.shown import Printed
 
 HERE = Path(__file__).parent
@@ -82,7 +82,7 @@ def told(text: str) -> Told:
         explainer = Explainer(script, Printed(), notes.write)
         with explainer.listening():
             error = run(script).error
-            if error is not None and (result := answer(error, script)) is not None:
+            if error is not None and (result := answer(error, script, knows)) is not None:
                 answers.append(result)
         explainer.again()
     said = [f"{a.reason} {a.fix}" for a in answers]

@@ -51,5 +51,6 @@ def _silent(text: str) -> Silent:
 # Each with the gradient that its fixed form has in the end.
 DETACHED = {title.split("; ")[0]: (text, title.split("; ")[1]) for title, text in _parts("detached.txt").items()}
 SLIPS = _parts("slips.txt") | _parts("mistakes.txt") | _parts("sizes.txt")
+WORDS = _parts("words.txt")  # whose fix is no change of a line
 SILENT = {title: _silent(text) for title, text in _parts("silent.txt").items()}
 QUIET = _parts("quiet.txt")  # scripts that mean what they compute, though they look like those

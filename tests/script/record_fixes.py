@@ -24,6 +24,7 @@ from gradcli.pytorch.record import Recorder
 from gradcli.pytorch.session import Script, run
 from gradcli.script.errors.source import changed
 from gradcli.script.errors.why import answer
+from gradcli.script.explainer import knows
 
 
 def fix(text: str, on_pages: bool) -> tuple[str, list[str]]:
@@ -33,7 +34,7 @@ def fix(text: str, on_pages: bool) -> tuple[str, list[str]]:
         return result.fixed(text), shown(result.changes)
     Recorder.explains = True
     script = Script(text, "script.py", None)
-    told = answer(run(script).error, script)
+    told = answer(run(script).error, script, knows)
     changes = [] if told is None else told.changes
     return changed(text, changes), shown(changes)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
-from gradcli.pytorch.names import pytorch_names
+from gradcli.pytorch.tables import pytorch_names
 
 _FILES = ("layers", "recurrent", "attention", "transformer", "windows", "modules", "containers", "module")
 __all__: list[str] = []  # all is found by name

@@ -22,7 +22,7 @@ from gradcli.pytorch.functions import fact, find, table
 from gradcli.pytorch.generator import DEFAULT
 from gradcli.pytorch.messages import missing_if, raise_if, torch_error, warn
 from gradcli.pytorch.modes import Mode
-from gradcli.pytorch.names import function, function_named, implementation, pytorch_names
+from gradcli.pytorch.names import function, function_named, implementation
 from gradcli.pytorch.operations.conversion import to
 from gradcli.pytorch.operations.indexing import integers
 from gradcli.pytorch.operations.inplace import change, set_in_place_name
@@ -31,6 +31,7 @@ from gradcli.pytorch.operations.products import matmul
 from gradcli.pytorch.operations.random import drop_elements
 from gradcli.pytorch.operations.views import t
 from gradcli.pytorch.running import apply
+from gradcli.pytorch.tables import pytorch_names
 from gradcli.pytorch.tensor import Tensor, axis_of, new
 
 # Functions of the vocabulary

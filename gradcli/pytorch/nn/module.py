@@ -11,11 +11,11 @@ import numpy as np
 
 from gradcli.pytorch.dtypes import float16, float32, float64
 from gradcli.pytorch.messages import message, missing, missing_if, raise_if, torch_error, typename
-from gradcli.pytorch.names import pytorch_names
 from gradcli.pytorch.nn.module_hooks import Watched, watch_step
 from gradcli.pytorch.nn.table import rows
 from gradcli.pytorch.operations.creation import zeros
 from gradcli.pytorch.record import SEQUENCE, Handle, Recorder
+from gradcli.pytorch.tables import pytorch_names
 from gradcli.pytorch.tensor import Array, Tensor, alias, new, of_array
 
 __all__ = ["Module", "Parameter"]

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator
 from typing import Any
 
-from gradcli.pytorch.autograd.function import Function
 from gradcli.script.errors import edits
 from gradcli.script.errors.failure import Answer, Failure
 from gradcli.script.errors.flow import Flow
 from gradcli.script.errors.source import Change, Text
-from gradcli.script.errors.syntax import bound, called, calls, elements, end, methods, owner_of, parts, start
+from gradcli.script.errors.syntax import bound, called, calls, elements, methods, owner_of, parts
 
 _TOPIC = "custom-function"
 
@@ -60,92 +58,35 @@ def constant(at: Failure, text: Text) -> Answer:
 
     Nothing is recorded in forward, so that backward takes it as a constant.
     """
-    kept = next(_computed(text), None)
-    what = f"ctx.{kept.name}" if kept is not None and kept.is_attribute else kept.name if kept is not None else "it"
+    what = next(_computed(text), "it")
     reason = (
         f"{at.code(text.line)} computes {what} in the forward of a Function, where nothing is recorded: backward takes "
         f"{what} as a constant when it is differentiated."
     )
     fix = f"save the inputs, with ctx.save_for_backward, and compute {what} from them in backward"
-    return Answer(reason, fix, kept.changes(text) if kept is not None else [], "double-backward")
+    return Answer(reason, fix, topic="double-backward")
 
 
-@dataclass(frozen=True)
-class _Kept:
-    """A value that forward computes, and keeps for backward: as an attribute of ctx, or as a saved tensor."""
-
-    name: str
-    is_attribute: bool
-    value: ast.expr
-    node: ast.expr | ast.Assign  # the saved name, or the statement that sets the attribute
-    forward: ast.FunctionDef
-    backward: ast.FunctionDef
-
-    def changes(self, text: Text) -> list[Change]:
-        """Return the change that saves the inputs, and computes the value from them in backward."""
-        context, *arguments = [a.arg for a in self.forward.args.args]
-        used = list(dict.fromkeys(n.id for n in parts(self.value, ast.Name) if n.id in arguments))
-        own = bound(self.forward) & {n.id for n in parts(self.value, ast.Name)}
-        if own or not used:
-            return []
-        if self.is_attribute:
-            return self._of_attribute(text, context, used)
-        return self._of_saved(text, used)
-
-    def _of_attribute(self, text: Text, context: str, used: Sequence[str]) -> list[Change]:
-        saves = calls(self.forward, "save_for_backward")
-        saved = [text.of(a) for a in saves[0].args] if saves else [*used]
-        if not {*used} <= {*saved}:
-            return []
-        position = start(self.node)
-        new = [] if saves else [(position, position, f"{context}.save_for_backward({', '.join(saved)}); ")]
-        ctx = self.backward.args.args[0].arg
-        code = text.of(self.value)
-        names = [n for n in parts(self.value, ast.Name) if n.id in used]
-        for n in sorted(names, key=start, reverse=True):
-            column = n.col_offset - self.value.col_offset
-            code = f"{code[:column]}{ctx}.saved_tensors[{saved.index(n.id)}]{code[column + len(n.id) :]}"
-        reads = [n for n in parts(self.backward, ast.Attribute) if n.attr == self.name and text.of(n.value) == ctx]
-        return text.edited([*new, *(e for n in reads for e in edits.instead(n, f"({code})"))])
-
-    def _of_saved(self, text: Text, used: Sequence[str]) -> list[Change]:
-        unpacked = [s for s in parts(self.backward, ast.Assign) if isinstance(s.value, ast.Attribute)]
-        unpacked = [s for s in unpacked if s.value.attr == "saved_tensors"]  # type: ignore[attr-defined]
-        names = [n for s in unpacked for n in elements(s.targets[0]) if text.of(n) == self.name]
-        if len(used) != 1 or not names or {*used} & bound(self.backward):
-            return []
-        behind = end(unpacked[0])
-        edited = [*edits.instead(self.node, used[0]), *edits.instead(names[0], used[0])]
-        return text.edited([*edited, (behind, behind, f"; {self.name} = {text.of(self.value)}")])
-
-
-def _computed(text: Text) -> Iterator[_Kept]:
-    """Yield what the forward at a line computes there, and backward reads."""
+def _computed(text: Text) -> Iterator[str]:
+    """Yield what the forward at a line computes there and backward reads: an attribute of ctx, or a saved tensor."""
     cls = next(text.around(ast.ClassDef), None)
     named = {f.name: f for f in (methods(cls) if cls is not None else ()) if f.args.args}
     if not {"forward", "backward"} <= named.keys():
         return
-    forward, backward = named["forward"], named["backward"]
-    flow, reads = Flow(text), {n.attr for n in parts(backward, ast.Attribute)}
-    for statement in parts(forward, ast.Assign):
+    flow, reads = Flow(text), {n.attr for n in parts(named["backward"], ast.Attribute)}
+    for statement in parts(named["forward"], ast.Assign):
         match statement.targets:
-            case [ast.Attribute(ast.Name(), name)] if name in reads:
-                value = _there(text, flow, statement.value)
-                if value is not None:
-                    yield _Kept(name, True, value, statement, forward, backward)
-    for call in calls(forward, "save_for_backward"):
-        for argument in call.args:
-            value = _there(text, flow, argument)
-            if value is not None and isinstance(argument, ast.Name):
-                yield _Kept(argument.id, False, value, argument, forward, backward)
+            case [ast.Attribute(ast.Name(), name)] if name in reads and _is_there(text, flow, statement.value):
+                yield f"ctx.{name}"
+    for call in calls(named["forward"], "save_for_backward"):
+        yield from (a.id for a in call.args if isinstance(a, ast.Name) and _is_there(text, flow, a))
 
 
-def _there(text: Text, flow: Flow, node: ast.expr) -> ast.expr | None:
-    """Return the expression that computes a value, where that is at the line of a text; None for any other value."""
+def _is_there(text: Text, flow: Flow, node: ast.expr) -> bool:
+    """Return whether a value is computed at the line of a text."""
     while isinstance(node, ast.Name) and (values := flow.of_name(node)):
         node = values[0]
-    is_there = node.lineno <= text.line <= (node.end_lineno or 0)
-    return node if is_there and not isinstance(node, ast.Name | ast.Constant) else None
+    return node.lineno <= text.line <= (node.end_lineno or 0) and not isinstance(node, ast.Name | ast.Constant)
 
 
 def kept(at: Failure) -> Answer | None:
@@ -162,7 +103,7 @@ def called_directly(at: Failure, *_: str) -> Answer | None:
     """Return the answer where a script calls forward of a Function instead of apply."""
     for call in at.text.calls("forward"):
         cls: Any = at.value(owner_of(call))
-        if isinstance(cls, type) and issubclass(cls, Function):
+        if isinstance(cls, type) and hasattr(cls, "apply") and hasattr(cls, "backward"):
             reason = f"{at.code(at.line)} calls {called(call)} itself; only apply passes ctx, and records the backward."
             return Answer(reason, "call apply", at.text.edited(edits.renamed(call, "apply")), _TOPIC)
     return None

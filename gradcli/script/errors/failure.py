@@ -5,18 +5,36 @@ from __future__ import annotations
 import ast
 import sys
 import traceback
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
 from gradcli.process.tracebacks import text_of
-from gradcli.pytorch.record import Line
 from gradcli.pytorch.session import Script
+from gradcli.record.record import Operation, Quantity
 from gradcli.script.errors.source import Change, Text, text_at
 from gradcli.script.errors.syntax import N, Position, called, end, parts, start
-from gradcli.script.naming import names_of, script_frames
-from gradcli.script.scene import Scene, line_of
+from gradcli.script.known import Known, Line, line_at, line_of
+from gradcli.script.naming import Names, is_tensor, names_of, script_frames
+from gradcli.script.scene import CallScene, Scene
+
+Knows = Callable[[BaseException | None, Names], Known]  # what is known of named tensors, and of an error
+
+
+def is_module(x: Any) -> bool:
+    """Return whether an object is a module."""
+    return hasattr(type(x), "named_parameters")
+
+
+def dtype_of(x: Any) -> str:
+    """Return the name of the dtype of a tensor or an array: float64."""
+    return str(getattr(x, "dtype", "")).removeprefix("torch.")
+
+
+def is_whole(x: Any) -> bool:
+    """Return whether an object is a tensor of integers."""
+    return is_tensor(x) and not x.is_floating_point()
 
 
 @dataclass(frozen=True)
@@ -38,9 +56,10 @@ class Failure(Scene):
     begin: Position
     end: Position
     places: Sequence[tuple[Any, Line]] = ()  # the frames and lines of the user's that led there, the outermost first
+    known: Known = field(default_factory=Known)
 
     @classmethod
-    def of(cls, error: BaseException, script: Script) -> Failure | None:
+    def of(cls, error: BaseException, script: Script, knows: Knows) -> Failure | None:
         """Return where an error arose: the innermost line in a file of the user's."""
         result, tb, places = None, error.__traceback__, []
         for (frame, number), entry in zip(traceback.walk_tb(tb), traceback.extract_tb(tb), strict=False):
@@ -53,12 +72,30 @@ class Failure(Scene):
         if result is None:
             return None
         begin, end = (span.lineno or 0, span.colno or 0), (span.end_lineno or line, span.end_colno or sys.maxsize)
-        return cls(script, line, names_of(result), result, text_of(error), begin, end, places)
+        names = names_of(result)
+        return cls(script, line, names, result, text_of(error), begin, end, places, knows(error, names))
 
     @classmethod
-    def here(cls, scene: Scene, line: int) -> Failure:
+    def here(cls, scene: CallScene, line: int) -> Failure:
         """Return a line that is running, which does not fail, as the position of an error."""
-        return cls(scene.script, line, scene.names, next(script_frames()), "", (line, 0), (line, sys.maxsize))
+        frame, ends = next(script_frames()), ((line, 0), (line, sys.maxsize))
+        return cls(scene.script, line, scene.names, frame, "", *ends, known=scene.known)
+
+    def quantity(self, q: int | Quantity) -> Quantity:
+        """Return a quantity of the record, or one that stands for a tensor."""
+        return self.known.record.quantities[q] if isinstance(q, int) else q
+
+    def called_name(self, q: int | Quantity | None, otherwise: str) -> str:
+        """Return the script's name of a quantity."""
+        return (q is not None and self.quantity(q).name) or otherwise
+
+    def operation(self, number: int) -> Operation:
+        """Return an operation of the record."""
+        return self.known.record.operations[number]
+
+    def code_of(self, operation: Operation) -> str:
+        """Return the line of an operation, for the middle of a sentence."""
+        return self.code(line_at(operation.site))
 
     @property
     def callers(self) -> Iterator[Failure]:

@@ -3,23 +3,21 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from gradcli.pages.not_finite import guard, misbehaving, safer
-from gradcli.pytorch.backward import Call, Pulled
-from gradcli.pytorch.record import GradFn, Step, edge_of, finite
-from gradcli.pytorch.recording import reachable
-from gradcli.pytorch.tensor import Tensor
+from gradcli.record.numbers import Array, Numbers
+from gradcli.record.record import Backward, Operation, Quantity
 from gradcli.script.errors import edits
-from gradcli.script.errors.failure import Answer
+from gradcli.script.errors.failure import Answer, Failure, dtype_of
 from gradcli.script.errors.flow import Flow
 from gradcli.script.errors.source import Change, Edit, Text, text_at
 from gradcli.script.errors.syntax import called, calls, end, owner_of, parts
-from gradcli.script.scene import Scene
+from gradcli.script.known import Known, is_custom, line_at
+from gradcli.script.scene import CallScene, Scene
 
 # What keeps an operand from the pole of an operation where its result is used: a number that is added, or a method.
 _LEAST, _WITHIN = ".clamp(min=1e-12)", ".clamp(-1 + 1e-6, 1 - 1e-6)"
@@ -44,97 +42,107 @@ _KEEP_AWAY = "keep the operand of {} away from that point"
 
 @dataclass(frozen=True)
 class Cause:
-    """A step whose value, or whose local derivative, is the first that is not finite; in this case with its sweep."""
+    """An operation whose value, or whose local derivative, is the first that is not finite; then with its gradients."""
 
-    step: Step
-    pulled: Pulled | None = None
+    operation: Operation
+    received: Array | None = None  # the gradient of its only result
+    sent: Sequence[Array] = ()  # what it sends to its operands; nothing where it is the value that is not finite
 
     @property
     def op(self) -> str:
         """The operation, or the class of a Function."""
-        step: Any = self.step
-        return step.cls.__name__ if step.is_custom else step.recipe.op  # type: ignore[no-any-return]
+        return self.operation.row
 
     @property
     def is_hidden(self) -> bool:
         """Whether the gradient of the result is 0 wherever the slope is not finite: the result is not used there."""
-        if self.pulled is None or self.step.is_custom:
+        if not self.sent or self.received is None or is_custom(self.operation):
             return False
-        if (g := _only(self.pulled)) is None:
-            return False
-        bad = [~np.isfinite(p._a) for p in self.pulled.grad_inputs if p is not None]
+        g, bad = self.received, [~np.isfinite(a) for a in self.sent]
         return all(not g[b].any() if b.shape == g.shape else not g.all() for b in bad)
 
     @property
     def is_undefined(self) -> bool:
         """Whether the slope is nan, and not infinite, where the result is used: of the root of a negative number."""
-        if self.pulled is None or self.is_hidden:
+        g = self.received
+        if g is None or self.is_hidden:
             return False
-        if (g := _only(self.pulled)) is None:
-            return False
-        return any(
-            np.isnan(p._a[g != 0]).any() for p in self.pulled.grad_inputs if p is not None and p.shape == g.shape
-        )
+        return any(np.isnan(a[g != 0]).any() for a in self.sent if a.shape == g.shape)
 
     def words(self, scene: Scene) -> str:
         """Return where it arises, in words."""
-        what = "value" if self.pulled is None else "local derivative"
-        hidden = ": 0·inf is nan" * (self.pulled is not None and _is_zero_times_inf(self.pulled))
-        where = scene.code(self.step.line).rstrip(",")
+        what = "local derivative" if self.sent else "value"
+        is_zero = self.received is not None and bool((self.received == 0).any()) and not is_custom(self.operation)
+        hidden = ": 0·inf is nan" * (is_zero and any(np.isnan(a).any() for a in self.sent))
+        where = scene.code(line_at(self.operation.site)).rstrip(",")
         return f"in {self.op} ({where}), whose {what} is not finite there{hidden}"
 
 
-def causes(call: Call) -> list[Cause]:
-    """Return the steps in which gradients of a call began not to be finite, in the order of the script."""
-    if not all(finite(v._a) for _, v in call.roots):
+def causes(known: Known, call: Backward) -> list[Cause]:
+    """Return the operations in which gradients of a call began not to be finite, in the order of the script."""
+    if not all(map(_is_finite, call.v)):
         return []
-    result: dict[Step, Pulled | None] = {}
-    for pulled in call.arose:
-        first = next((s for s in reachable([pulled.step]) if s.arose), pulled.step)
-        if first is pulled.step or first not in result:
-            result[first] = pulled if first is pulled.step else None
-    return [Cause(step, pulled) for step, pulled in sorted(result.items(), key=lambda item: item[0].seq)]
+    result: dict[int, Cause] = {}
+    for o in known.record.operations:
+        received, sent = call.arose.get(o.id) or _sent(o, call)
+        if all(map(_is_finite, sent)):
+            continue
+        behind, _ = known.behind(o.results)
+        first = next((p for p in behind if _arises(p, known.record.quantities)), o)
+        if first.id == o.id:
+            arrays = [a.whole for a in sent if a.whole is not None]
+            result[o.id] = Cause(o, received[0].whole if len(o.results) == len(received) == 1 else None, arrays)
+        else:
+            result.setdefault(first.id, Cause(first))
+    return [result[k] for k in sorted(result)]
 
 
-def _only(pulled: Pulled) -> Any:
-    """Return the numbers of the gradient of a step's only result; None of several."""
-    return pulled.grad_outputs[0]._a if len(pulled.grad_outputs) == 1 else None
+def _sent(o: Operation, call: Backward) -> tuple[Sequence[Numbers], Sequence[Numbers]]:
+    """Return what an operation received, and what it sent of that, if all of the former is finite."""
+    received = [g for k in range(len(o.results)) if (g := call.received.get((o.id, k))) is not None]
+    sent = [g for i in range(len(o.operands)) if (g := call.sent.get((o.id, i))) is not None]
+    return received, sent if all(map(_is_finite, received)) else ()
 
 
-def _is_zero_times_inf(pulled: Pulled) -> bool:
-    """Return whether a gradient of 0 met a derivative that is infinite."""
-    if pulled.step.is_custom:
-        return False
-    g = _only(pulled)
-    is_zero = g is not None and bool((g == 0).any())
-    return is_zero and any(np.isnan(g._a).any() for g in pulled.grad_inputs if g is not None)
+def _arises(o: Operation, quantities: Sequence[Quantity]) -> bool:
+    """Return whether the value of an operation is the first that is not finite, of finite operands."""
+    read = [quantities[x].numbers if isinstance(x, int) else x for x in o.operands[: len(o.operands) - o.numbers]]
+    return not all(_is_finite(quantities[q].numbers) for q in o.results) and all(map(_is_finite, read))
 
 
-def not_finite_answer(scene: Scene, call: Call) -> Answer | None:
+def _is_finite(n: Numbers) -> bool:
+    """Return whether all numbers are finite, as far as they are known."""
+    if n.whole is None or n.whole.dtype.kind not in "fc":
+        return not n.nan and not n.inf
+    return bool(np.isfinite(n.whole).all())
+
+
+def not_finite_answer(at: Failure | CallScene, call: Backward) -> Answer | None:
     """Return where gradients of a call began not to be finite, and the change that keeps all of them finite."""
-    known = causes(call)
+    known = causes(at.known, call)
     if not known:
         return None
     changed: dict[str, tuple[Text, list[Edit]]] = {}
     fixes: dict[str, None] = {}
     for cause in known:
-        text = text_at(scene, cause.step.line)
-        words, new = _Operand(scene, text, cause, [edge_of(y)[0] for y, _ in call.roots]).fix()
+        text = text_at(at, line_at(cause.operation.site))
+        words, new = _Operand(at, text, cause, call.roots).fix()
         fixes[words] = None
         changed.setdefault(text.file, (text, []))[1].extend(new)
     changes: list[Change] = [c for text, new in changed.values() for c in text.edited(new)]
-    reason = f"it arises {'; and '.join(dict.fromkeys(cause.words(scene) for cause in known))}"
+    reason = f"it arises {'; and '.join(dict.fromkeys(cause.words(at) for cause in known))}"
     return Answer(reason, "; ".join(fixes), changes)
 
 
 class _Operand:
     """The operand of an operation that has to be kept from a pole, in the script's text."""
 
-    def __init__(self, scene: Scene, text: Text, cause: Cause, roots: Sequence[GradFn]) -> None:
+    def __init__(self, scene: Failure | CallScene, text: Text, cause: Cause, roots: Sequence[int]) -> None:
         self.scene, self.text, self.cause = scene, text, cause
-        self.selecting, self.branch = (None, 0) if cause.step.is_custom else _selecting(cause.step, roots)
-        self.node = text.expression(cause.step.line)
-        self.operand = self._operand() if not cause.step.is_custom else None
+        is_own = is_custom(cause.operation)
+        self.selecting, self.branch = (None, 0) if is_own else _selecting(scene.known, cause.operation, roots)
+        self.node = text.expression(cause.operation.site)
+        self.operand = None if is_own else self._operand()
 
     def _operand(self) -> ast.expr | None:
         """Return the expression of the operand, where the line computes the operation itself."""
@@ -157,7 +165,7 @@ class _Operand:
             return safer(self.cause.op, self._name()), []
         if self.cause.op == "log" and (both := self._in_one(self.operand)):
             return _IN_ONE, both
-        is_used = self.cause.pulled is not None and not self.cause.is_hidden
+        is_used = bool(self.cause.sent) and not self.cause.is_hidden
         condition = None if self.selecting is None or is_used else self._condition(self.operand)
         if condition is None:
             return _KEEP_AWAY.format(self.cause.op), [*self._kept_away(self.operand)]
@@ -183,10 +191,9 @@ class _Operand:
         return []
 
     def _name(self) -> str:
-        step, i = self.cause.step, misbehaving(self.cause.op)
-        edge = step.edges[i] if i < len(step.edges) else None
-        x = (step.operands or ())[i] if i < len(step.operands or ()) else None
-        return self.scene.names.of(edge if edge is not None else x) or "x"
+        operands, i = self.cause.operation.operands, misbehaving(self.cause.op)
+        x = operands[i] if i < len(operands) else None
+        return (isinstance(x, int) and self.scene.known.record.quantities[x].name) or "x"
 
     def _torch(self) -> str:
         """Return the script's name of PyTorch."""
@@ -195,7 +202,7 @@ class _Operand:
 
     def _kept_away(self, operand: ast.expr) -> Iterator[Edit]:
         """Yield the edits that keep an operand from the pole, where its result is used."""
-        below = self.cause.is_undefined or self.cause.pulled is None  # a root of a negative number: not even a value
+        below = self.cause.is_undefined or not self.cause.sent  # a root of a negative number: not even a value
         words = _LEAST if below and self.cause.op in ("sqrt", "rsqrt") else _AWAY[self.cause.op]
         if words.startswith("."):
             is_owner = isinstance(self.node, ast.Call) and owner_of(self.node) is operand
@@ -226,18 +233,17 @@ class _Operand:
 
     def _written(self) -> tuple[ast.expr, bool] | None:
         """Return the script's own condition, and whether the operation's result is used where it holds."""
-        step: Any = self.selecting
-        text = text_at(self.scene, step.line)
-        node = text.expression(step.line)
-        if text.file != self.text.file:
+        if self.selecting is None or self.selecting.site.file != self.text.file:
             return None
+        text = text_at(self.scene, line_at(self.selecting.site))
+        node = text.expression(self.selecting.site)
         match node:
             case ast.Call(args=[first, *_]) if called(node) == "where":
                 return first, self.branch == 1
             case ast.Call(args=args) if called(node).startswith("masked_fill") and len(args) > 1:
                 return args[-2], False
         match text.statement:
-            case ast.Assign([ast.Subscript(_, place)]) if step.recipe.op == "assign" and not self.branch:
+            case ast.Assign([ast.Subscript(_, place)]) if self.selecting.row == "assign" and not self.branch:
                 return (place, False) if self._is_mask(place) else None
         return None
 
@@ -246,7 +252,7 @@ class _Operand:
         if isinstance(node, ast.Compare):
             return True
         x = self.scene.names.tensors.get(self.text.of(node))
-        return isinstance(x, Tensor) and x._a.dtype == bool
+        return dtype_of(x) == "bool"
 
     def _at_operand(self, condition: ast.expr) -> str:
         """Return a condition as code for the line of the operation; "" where its names are others there, or later."""
@@ -271,13 +277,13 @@ class _Operand:
         return self.node not in inner and not any(True for _ in later)
 
 
-def _selecting(step: Step, roots: Iterable[GradFn]) -> tuple[Step | None, int]:
-    """Return the first step behind one that leaves elements out, and at which of its operands the other one is."""
-    behind: set[Any] = {step}
-    for s in reachable(roots):
-        reads = [i for i, e in enumerate(s.edges) if e is not None and e[0] in behind]
-        if reads and not s.is_custom and s.recipe.op in _SELECTING:
-            return s, reads[0]
+def _selecting(known: Known, operation: Operation, roots: Sequence[int]) -> tuple[Operation | None, int]:
+    """Return the first operation behind one that leaves elements out, and at which operand of it the other one is."""
+    behind = {*operation.results}
+    for o in known.behind(roots)[0]:
+        reads = [i for i, x in enumerate(o.operands) if isinstance(x, int) and x in behind]
+        if reads and not o.is_opaque and o.row in _SELECTING:
+            return o, reads[0]
         if reads:
-            behind.add(s)
+            behind |= {*o.results}
     return None, 0

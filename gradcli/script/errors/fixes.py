@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping
+import math
+from collections.abc import Mapping, Sequence
 from types import ModuleType
 from typing import Any
 
 import numpy as np
 
-from gradcli.pytorch import torch
+from gradcli.pytorch.tables import pytorch_names
 from gradcli.script.errors import edits
 from gradcli.script.errors.failure import Failure
 from gradcli.script.errors.flow import Flow
@@ -108,8 +109,8 @@ def _part_of(text: Text, part: ast.AST, whole: str) -> str:
     return ""
 
 
-def other_weight(text: Text, y: Any, v: Any) -> list[Change]:
-    """Give backward, or grad, a v of the right shape: the same numbers where there are as many, or ones."""
+def other_weight(text: Text, y: Sequence[int], v: Sequence[int]) -> list[Change]:
+    """Give backward, or grad, a v of the shape of y: the same numbers where there are as many, or ones."""
     for call in text.calls("backward", "grad"):
         receiver, weight = weighted(text, call)
         if isinstance(weight, ast.List | ast.Tuple):  # a v for each of several
@@ -130,13 +131,13 @@ def weighted(text: Text, call: ast.Call) -> tuple[str, ast.expr | None]:
     return code if y is None or edits.is_simple(y) else f"({code})", weight
 
 
-def _other(text: Text, weight: ast.expr, receiver: str, y: Any, v: Any) -> list[Edit]:
-    if v.numel() == y.numel():
+def _other(text: Text, weight: ast.expr, receiver: str, y: Sequence[int], v: Sequence[int]) -> list[Edit]:
+    if math.prod(v) == math.prod(y):
         return edits.behind(weight, f".reshape({receiver}.shape)")
     origin = next(iter(Flow(text).of_name(weight)), None)
-    if isinstance(origin, ast.Call) and called(origin) in _LIKE and y.dim():
+    if isinstance(origin, ast.Call) and called(origin) in _LIKE and y:
         return edits.instead(origin, f"torch.{called(origin)}_like({receiver})")
-    return edits.instead(weight, f"torch.ones_like({receiver})" if y.dim() else "torch.tensor(1.0)")
+    return edits.instead(weight, f"torch.ones_like({receiver})" if y else "torch.tensor(1.0)")
 
 
 def solved(at: Failure) -> list[Change]:
@@ -184,24 +185,14 @@ def without_out(at: Failure) -> list[Change]:
 
 
 def recorded(text: Text) -> list[Change]:
-    """Remove a `with torch.no_grad()` around a line, or such a decorator."""
-    for block in text.around(ast.With):
-        if any(last_name(item.context_expr) in _OFF for item in block.items):
-            return _dedented(text, block) if len(block.items) == 1 else []
-    for function in text.around(ast.FunctionDef):
-        if off := [d for d in function.decorator_list if last_name(d) in _OFF]:
-            return [text.instead_of(off[0])]
+    """Write enable_grad for the no_grad of a block around a line, or of a decorator, and switch recording on."""
+    blocks = [item.context_expr for block in text.around(ast.With) for item in block.items]
+    functions = [d for function in text.around(ast.FunctionDef) for d in function.decorator_list]
+    for off in [e for e in (*blocks, *functions) if last_name(e) in _OFF][:1]:
+        return text.edited(edits.renamed(off, "enable_grad"))
     switches = [c for s in parts(text.tree, ast.Expr) for c in calls(s, "set_grad_enabled")]
     above = [c for c in switches if c.args and c.lineno < text.line]
     return text.edited(edits.instead(max(above, key=start).args[0], "True")) if above else []
-
-
-def _dedented(text: Text, block: ast.With) -> list[Change]:
-    first, last, body = block.lineno, block.end_lineno or block.lineno, block.body[0]
-    if body.lineno == first:
-        return text.replaced(block, "; ".join(map(text.of, block.body)))
-    lines = text.dedented(range(body.lineno, last + 1), body.col_offset - block.col_offset, block)
-    return [Change(text.file, first, last, tuple(lines))]
 
 
 def not_inference(at: Failure) -> list[Change]:
@@ -224,11 +215,8 @@ def _is_of_numpy(at: Failure, function: ast.expr) -> bool:
 
 
 def torch_has(name: str) -> bool:
-    """Return whether PyTorch's main module has a function of a name."""
-    try:
-        return callable(getattr(torch, name))
-    except Exception:  # what torch does not have is several kinds of errors
-        return False
+    """Return whether PyTorch's main module has a function of a name, which NumPy has or `math`."""
+    return name in pytorch_names()["torch"] and not isinstance(getattr(np, name, None), type | ModuleType | float)
 
 
 def in_torch(at: Failure) -> list[Change]:

@@ -8,10 +8,9 @@ from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
-from gradcli.pytorch import torch
-from gradcli.pytorch.cuts import CUTS, Cut, How, Kind
+from gradcli.record.record import Cut, Quantity
 from gradcli.script.errors import custom, edits, fixes, updates
-from gradcli.script.errors.failure import Answer, Failure
+from gradcli.script.errors.failure import Answer, Failure, dtype_of
 from gradcli.script.errors.flow import Flow
 from gradcli.script.errors.source import Change, Edit, Text, changed
 from gradcli.script.errors.syntax import (
@@ -26,6 +25,7 @@ from gradcli.script.errors.syntax import (
     requires_target,
     start,
 )
+from gradcli.script.known import CutLine, Known, is_cast
 from gradcli.text.wrapping import in_words
 
 # Methods that give numbers away, or change them on NumPy's side, and what stands for them in a graph.
@@ -49,8 +49,8 @@ _LISTS = ast.List | ast.ListComp | ast.Tuple
 class History:
     """The expressions that the values of a line were computed from."""
 
-    def __init__(self, text: Text) -> None:
-        self.text = text
+    def __init__(self, text: Text, known: Known) -> None:
+        self.text, self.known = text, known
         self.needs_numpy = False  # whether NumPy computes something on the way that has no function in torch
         back = [c for c in text.calls("backward", "grad") if owner_of(c) is not None]
         self.root = _root(text, back[0]) if back else ""  # what backward is called of
@@ -68,15 +68,13 @@ class History:
         own = [n for n in children if isinstance(n, ast.expr)]
         return [*own, *self.flow.back(statement)] if children else own
 
-    def cuts(self) -> list[Cut]:
+    def cuts(self) -> list[CutLine]:
         """Return the cuts on the way, the nearest first."""
-        return list({id(c): c for e in self.way for c in self._at(e)}.values()) if CUTS else []
+        return list({id(c): c for e in self.way for c in self._at(e)}.values())
 
-    def _at(self, expression: ast.AST) -> Iterator[Cut]:
-        for line in sorted({n.lineno for n in parts(expression, ast.expr)}):
-            result = CUTS.get((self.text.file, line))
-            if result is not None:
-                yield result
+    def _at(self, expression: ast.AST) -> Iterator[CutLine]:
+        lines = sorted({n.lineno for n in parts(expression, ast.expr)})
+        yield from filter(None, (self.known.cut_at(self.text.file, line) for line in lines))
 
     def has(self, name: str) -> bool:
         """Return whether an expression with this text is on the way."""
@@ -182,26 +180,27 @@ def _root(text: Text, call: ast.Call) -> str:
     return text.of(receiver if receiver is not None else next(iter(call.args), owner_of(call)))
 
 
-def detached_answer(at: Failure, name: str, cut: Cut, history: History, to: str = "the graph") -> Answer:
+def detached_answer(at: Failure, name: str, cut: CutLine, history: History, to: str = "the graph") -> Answer:
     """Return the answer where a line cuts a tensor off from the graph, or from a leaf: what keeps it."""
-    text = at.text_at(cut.line)
-    kinds = {how.kind for how in cut.hows}
+    text, kinds = at.text_at(cut.line), cut.kinds
     reason = f"{at.code(cut.line)} cuts {name} off from {to}"
-    if Kind.FORWARD in kinds:
+    if "FORWARD" in kinds:
         return custom.constant(at, text)
     if drawn := [how for how in cut.hows if how.code == _SAMPLE]:
-        return _drawn(at, text, name, f"{reason}: {drawn[0]}.")
-    if Kind.UNRECORDED in kinds:
+        return _drawn(at, text, name, f"{reason}: {drawn[0].how}.")
+    if "UNRECORDED" in kinds:
         return _unrecorded(at, text, name, reason)
     hows = [_as_written(text, how) for how in cut.hows]
-    reason += f": {in_words(list(map(str, hows)))}."
-    jumps = [how for how in cut.hows if how.kind in (Kind.DISCRETE, Kind.INDICES) and not how.is_cast]
-    if jumps and Kind.DETACHED not in kinds:
+    reason += f": {in_words([how.how for how in hows])}."
+    jumps = [how for how in cut.hows if how.kind in ("DISCRETE", "INDICES") and not is_cast(how)]
+    if jumps and "DETACHED" not in kinds:
         fix = f"use a loss of {_jumping(text, jumps[0])}: a step function has the derivative 0"
         return Answer(reason, fix, _smooth_loss(at, text, cut, history))
     changes = history.kept()
-    if len(hows) == 1 and kinds <= {Kind.DETACHED, Kind.COPIED}:
-        fix = f"compute {name} without {hows[0].call}" + "; NumPy records no graph" * history.needs_numpy
+    if len(hows) == 1 and kinds <= {"DETACHED", "COPIED"}:
+        fix = (
+            f"compute {name} without {hows[0].call or hows[0].code}" + "; NumPy records no graph" * history.needs_numpy
+        )
         return Answer(reason, fix, changes)
     return Answer(reason, f"compute {name} with PyTorch's operations alone", changes)
 
@@ -216,16 +215,17 @@ def _drawn(at: Failure, text: Text, name: str, reason: str) -> Answer:
     return Answer(reason, f"draw {name} with rsample(), which is computed from the parameters", changes)
 
 
-def _as_written(text: Text, how: How) -> How:
+def _as_written(text: Text, how: Cut) -> Cut:
     """Return how a line copies numbers with the name of the function that the script calls: torch.as_tensor(…)."""
-    for call in text.calls(*_BACK) if how.kind is Kind.COPIED else ():
-        return replace(how, code=f"torch.{called(call)}")
+    for call in text.calls(*_BACK) if how.kind == "COPIED" else ():
+        written = how.call.replace(how.code, f"torch.{called(call)}", 1)
+        return replace(how, code=f"torch.{called(call)}", call=written, how=how.how.replace(how.call, written, 1))
     return how
 
 
 def number(at: Failure) -> Answer | None:
     """Return the answer about a number instead of a tensor to go back from."""
-    history = History(at.text)
+    history = History(at.text, at.known)
     for cut in history.cuts():
         reason = f"{at.code(cut.line)} cuts numbers off from the graph: {cut.how}."
         return Answer(
@@ -262,7 +262,7 @@ def _unrecorded(at: Failure, text: Text, name: str, reason: str) -> Answer:
     return Answer(reason + ": no_grad() records nothing.", fix, changes)
 
 
-def _jumping(text: Text, how: How) -> str:
+def _jumping(text: Text, how: Cut) -> str:
     """Return the operand of the step function at a line: out, where the script has out.argmax(1), or (out > 0)."""
     for call in text.calls(how.code):
         return f"{text.of(text.operand(call) or call)} itself, not of {text.of(call)}"
@@ -271,7 +271,7 @@ def _jumping(text: Text, how: How) -> str:
     return f"what {how.code} is given"
 
 
-def _smooth_loss(at: Failure, text: Text, cut: Cut, history: History) -> list[Change]:
+def _smooth_loss(at: Failure, text: Text, cut: CutLine, history: History) -> list[Change]:
     """Return a smooth loss instead of a step function: of the compared numbers; of class scores, the cross-entropy."""
     compared = parts(text.statement, ast.Compare)
     if compared and cut.hows[0].code in ("gt", "lt", "ge", "le"):
@@ -286,10 +286,10 @@ def _smooth_loss(at: Failure, text: Text, cut: Cut, history: History) -> list[Ch
         known = _shape(at, scores)  # unless they are computed in the line
         for label in ast.walk(loss[1]):
             x, sizes = at.value(label), _shape(at, label)
-            if len(sizes) != 1 or (known and sizes != known[:-1]) or x._detached is not None:
+            if len(sizes) != 1 or (known and sizes != known[:-1]) or at.known.cut_of(at.known.of(x)) is not None:
                 continue
-            if not _is_of(history.flow, label, call) and _are_classes(x, known[-1] if known else None):
-                whole = ".long()" * (x.dtype != torch.int64)
+            if not _is_of(history.flow, label, call) and _are_classes(at.known.of(x), known[-1] if known else None):
+                whole = ".long()" * (dtype_of(x) != "int64")
                 name, inner = _named_there(history.flow, loss[1], call, scores)
                 new = f"torch.nn.functional.cross_entropy({name}, {text.of(label)}{whole})"
                 return text.edited([*inner, *edits.instead(loss[1], new)]) if name else []
@@ -309,10 +309,12 @@ def _named_there(flow: Flow, loss: ast.expr, call: ast.Call, scores: ast.AST) ->
     return (flow.text.of(names[0]), edits.instead(call, flow.text.of(scores))) if names else ("", [])
 
 
-def _are_classes(x: Any, count: int | None) -> bool:
+def _are_classes(x: Quantity | None, count: int | None) -> bool:
     """Return whether all elements of a tensor are integers from 0, below a count if that is known."""
-    numbers = x._a
-    return bool(((numbers >= 0) & (numbers % 1 == 0)).all() and (count is None or (numbers < count).all()))
+    numbers = None if x is None else x.numbers.whole
+    if numbers is None:
+        return False
+    return bool(((numbers >= 0) & (numbers % 1 == 0)).all()) and (count is None or bool((numbers < count).all()))
 
 
 def _shape(at: Failure, node: ast.AST) -> tuple[int, ...]:

@@ -3,23 +3,23 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Sequence
 from typing import Any
 
-from gradcli.pytorch.nn.module import Module
-from gradcli.pytorch.tensor import Tensor
 from gradcli.script.errors import edits
-from gradcli.script.errors.failure import Answer, Failure
+from gradcli.script.errors.failure import Answer, Failure, is_module
 from gradcli.script.errors.sizes import resized
 from gradcli.script.errors.source import Change
 from gradcli.script.errors.syntax import called, calls, elements, integer, owner_of
+from gradcli.script.naming import is_tensor
 from gradcli.text.wrapping import in_words
 
 _SLICES = ("index_select", "index_add", "index_copy", "index_fill", "index_add_", "index_copy_", "index_fill_")
 
 
-def row(at: Failure, bad: Any, size: int) -> Answer:
+def row(at: Failure, bad: Sequence[int], size: int) -> Answer:
     """Return the answer about rows of a table, as an embedding's, that are not there; `bad` are their indices."""
-    index = int(bad.max() if bad.max() >= size else bad.min())
+    index = max(bad) if max(bad) >= size else min(bad)
     if at.failed_calls(*_SLICES):
         reason = f"{at.code(at.line)} asks for slice {index}, and there are {size}, numbered 0 to {size - 1}."
         return Answer(reason, "use indices that are there; a negative one does not count from the end here")
@@ -102,7 +102,7 @@ def _of_vectors(at: Failure, call: ast.Call, reason: str) -> Answer | None:
 def _dims(at: Failure, call: ast.Call) -> list[ast.expr]:
     """Return what may be the axis in a call, or where the module was created that is called: nn.Softmax(dim=1)."""
     module = at.value(call.func)
-    kind = type(module).__name__ if isinstance(module, Module) and hasattr(module, "dim") else ""
+    kind = type(module).__name__ if is_module(module) and hasattr(module, "dim") else ""
     created = calls(at.main.tree, kind) if kind else []
     return [n for c in (call, *created) for n in (*(k.value for k in c.keywords if k.arg in ("dim", "axis")), *c.args)]
 
@@ -113,7 +113,7 @@ def of_a_shape(at: Failure, *_: str) -> Answer | None:
         if (
             isinstance(node.value, ast.Attribute)
             and node.value.attr == "shape"
-            and isinstance(at.value(node.value.value), Tensor)
+            and is_tensor(at.value(node.value.value))
         ):
             name, shape = at.text.of(node.value.value), tuple(at.value(node.value))
             reason = f"{name} has the shape {shape}, which has {len(shape)} size{'s' * (len(shape) != 1)}."
@@ -123,4 +123,4 @@ def of_a_shape(at: Failure, *_: str) -> Answer | None:
 
 
 def _has_rank(x: Any, rank: int) -> bool:
-    return isinstance(x, Tensor) and max(x.dim(), 1) == rank
+    return is_tensor(x) and max(x.dim(), 1) == rank

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import ast
-from typing import Any
 
+from gradcli.record.record import Quantity
 from gradcli.script.errors import edits, fixes
 from gradcli.script.errors.failure import Answer, Failure
 from gradcli.script.errors.flow import Flow
@@ -28,14 +28,14 @@ def required(reason: str, changes: list[Change]) -> Answer:
     return Answer(reason, f"let the input require a gradient, where it is made{before}", changes)
 
 
-def requiring(text: Text, name: str, x: Any = None) -> list[Change]:
+def requiring(text: Text, name: str, x: Quantity | None = None) -> list[Change]:
     """Return the fix that makes the tensor from which a name was computed require a gradient, where it is created.
 
-    `x` is the tensor of that name: its numbers may be whole ones, which cannot.
+    `x` is the quantity of that name: its numbers may be integers, which cannot.
     """
     if of_the_whole := _of_the_whole(text, name):
         return of_the_whole
-    whole = x is not None and not x.is_floating_point()
+    whole = x is not None and not x.dtype.startswith(("float", "bfloat"))
     real = ".float()" * whole
     for call in _creations(text, name):
         if _is_of_self(text, call):
@@ -151,7 +151,7 @@ def as_leaf(text: Text, name: str) -> list[Change]:
 def last(at: Failure) -> list[Change]:
     """Return the change that calls requires_grad_() on an optimizer's parameter last, after its construction."""
     read = {n.id for n in parts(at.text.statement, ast.Name)}
-    names = [n for n, x in at.frame.f_locals.items() if n in read and getattr(x, "_fn", None) is not None]
+    names = [n for n, x in at.frame.f_locals.items() if n in read and at.known.is_computed(x)]
     result = (as_leaf(at.text, n) for n in names)
     return next(filter(None, result), [])
 
@@ -171,9 +171,7 @@ def begun(at: Failure) -> list[Change]:
     """Return the change that makes an optimizer's parameter a leaf with the numbers that were computed for it."""
     for call in [c for c in calls(at.text.statement) if c.args]:
         for element in getattr(call.args[0], "elts", ()):
-            if (assignment := at.text.assigned(at.text.of(element))) and getattr(
-                at.value(element), "_fn", None
-            ) is not None:
+            if (assignment := at.text.assigned(at.text.of(element))) and at.known.is_computed(at.value(element)):
                 return at.text.edited(edits.behind(assignment[1], ".detach().requires_grad_()"))
     return []
 
@@ -194,9 +192,9 @@ def of_old_type(at: Failure, *_: str) -> Answer | None:
 def needs(at: Failure) -> Answer:
     """Return the answer about a tensor whose gradient is requested, and that requires none."""
     owners = at.text.owners("retain_grad", "register_hook")
-    for x in map(at.value, owners):
-        if getattr(x, "_detached", None) is not None:
-            return detached_answer(at, at.name(x, "it"), x._detached, History(at.text))
+    for x in map(at.known.of, map(at.value, owners)):
+        if x is not None and (cut := at.known.cut_of(x)) is not None:
+            return detached_answer(at, x.name or "it", cut, History(at.text, at.known))
     reason = "only tensors that require a gradient, or were computed from such tensors, have gradients and hooks."
     result = (c for owner in owners if (c := requiring(at.text, at.text.of(owner))))
     return required(reason, next(result, []))

@@ -3,23 +3,27 @@
 from __future__ import annotations
 
 import ast
+import warnings
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
-from gradcli.pytorch.record import Leaf, Line, Recorder, dependencies
-from gradcli.pytorch.tensor import Tensor
 from gradcli.script.errors import edits, fixes, leaves, updates
-from gradcli.script.errors.failure import Answer, Failure
+from gradcli.script.errors.failure import Answer, Failure, is_whole
 from gradcli.script.errors.history import History, detached_answer
 from gradcli.script.errors.source import Change, Text
 from gradcli.script.errors.syntax import calls, parts
+from gradcli.script.known import line_at
+from gradcli.script.naming import is_tensor
 
 
 def none(at: Failure, *_: str) -> Answer | None:
     """Return why a gradient is None that the line of an error needs; None where it is something else that is."""
     for node in parts(at.text.statement, ast.Attribute):
-        x = at.value(node.value) if node.attr == "grad" else None
-        if isinstance(x, Tensor) and x._grad is None:
+        x: Any = at.value(node.value) if node.attr == "grad" else None
+        with warnings.catch_warnings(action="ignore"):  # that a tensor is no leaf, and keeps no gradient
+            is_none = is_tensor(x) and x.grad is None
+        if is_none:
             name = at.text.of(node.value)
             if x.requires_grad and x.is_leaf:
                 return _of_leaf(at, name, x)
@@ -28,20 +32,21 @@ def none(at: Failure, *_: str) -> Answer | None:
     return None
 
 
-def _of_constant(at: Failure, name: str, x: Tensor) -> Answer:
-    changes = _requiring(at.text, name, x) + _besides(at, name)
+def _of_constant(at: Failure, name: str, x: Any) -> Answer:
+    changes = _requiring(at, name, x) + _besides(at, name)
     fix = f"let {name} require one" if changes else f"go on without it, or let {name} require one"
     reason = f"{name}.grad is None: {name} does not require a gradient."
     return Answer(reason, fix, changes or fixes.if_there(at.text, f"{name}.grad"))
 
 
-def _requiring(text: Text, name: str, x: Tensor) -> list[Change]:
+def _requiring(at: Failure, name: str, x: Any) -> list[Change]:
     """Return the fix that makes a tensor require a gradient, where it is created or computed without one."""
+    text = at.text
     assignment = text.assigned(name)
     if assignment is not None and any(text.of(n) == name for n in ast.walk(assignment[1])):  # img = img.clamp(0, 1)
-        real = "" if x.is_floating_point() else ".float()"
+        real = ".float()" if is_whole(x) else ""
         return text.edited(edits.behind(assignment[1], f"{real}.requires_grad_()"))
-    return leaves.requiring(text, name, x)
+    return leaves.requiring(text, name, at.known.of(x))
 
 
 def _besides(at: Failure, name: str) -> list[Change]:
@@ -55,28 +60,30 @@ def _besides(at: Failure, name: str) -> list[Change]:
 def _check_first(at: Failure, name: str) -> list[Change]:
     """Ask whether there is a gradient, where a script empties it before any backward."""
     empties = at.text.calls("zero_", "fill_", "detach_")
-    return fixes.if_there(at.text, f"{name}.grad") if Recorder.swept is None and empties else []
+    is_first = not at.known.record.backwards
+    return fixes.if_there(at.text, f"{name}.grad") if is_first and empties else []
 
 
-def _of_leaf(at: Failure, name: str, x: Tensor) -> Answer:
-    text, swept = at.text, Recorder.swept
+def _of_leaf(at: Failure, name: str, x: Any) -> Answer:
+    backwards, q = at.known.record.backwards, at.known.of(x)
     reason = f"{name}.grad is None: "
     dotted = next((n for n, y in at.names.tensors.items() if y is x and "." in n), name)
     known = name if dotted == name else f"{name} ({dotted})"
-    guard = fixes.if_there(text, f"{name}.grad")
-    if x._reached is not None:
-        line = _emptied(text)
+    reached = [b for b in backwards if q is not None and q.id in {c.quantity for c in b.leaves}]
+    if reached:
+        line = _emptied(at.text)
         by = f" at {at.where(line)}" if line else ""
-        reason += f"{at.code(x._reached)} reached {known}, and it was set to None since{by}."
-        return Answer(reason, "read it before that", updates.moved(text.on(line), at.line) or guard)
-    if swept is None:
+        reason += f"{at.code(line_at(reached[-1].site))} reached {known}, and it was set to None since{by}."
+        return Answer(reason, "read it before that", fixes.if_there(at.text, f"{name}.grad"))
+    if not backwards:
         return _before_any(at, name, reason)
-    return _not_reached(at, name, swept, [x], known)
+    return _not_reached(at, name, [] if q is None else [q.id], known)
 
 
-def _not_reached(at: Failure, name: str, swept: Line, leaves: Sequence[Tensor], known: str) -> Answer:
-    """Return the answer about a tensor that the last backward, at a line, did not reach; `leaves` are behind it."""
-    history = History(at.text_at(swept))
+def _not_reached(at: Failure, name: str, leaves: Sequence[int], known: str) -> Answer:
+    """Return the answer about a tensor that the last backward did not reach; `leaves` are behind it."""
+    swept = line_at(at.known.record.backwards[-1].site)
+    history = History(at.text_at(swept), at.known)
     reason = f"{name}.grad is None: "
     cut = next((c for c in history.cuts() if any(map(c.leads_to, leaves))), None)
     if cut is not None:
@@ -96,11 +103,8 @@ def _before_any(at: Failure, name: str, reason: str) -> Answer:
         changes = text.on(uncalled[0].lineno).edited(edits.behind(uncalled[0], "()"))
         reason += f"{at.code(uncalled[0].lineno)} names the method, and does not call it."
         return Answer(reason, "call it", changes)
-    below = [c.lineno for c in calls(text.tree, "backward") if c.lineno > at.line]
-    changes = _check_first(at, name) or updates.moved(text, min(below, default=0))
-    return Answer(
-        reason + "no backward has run yet.", "test whether it is None, or read it after the backward", changes
-    )
+    fix = "test whether it is None, or read it after the backward"
+    return Answer(f"{reason}no backward has run yet.", fix, _check_first(at, name))
 
 
 def _emptied(text: Text) -> int:
@@ -129,18 +133,18 @@ def _renamed(at: Failure, name: str) -> Answer | None:
     return None
 
 
-def _of_intermediate(at: Failure, name: str, x: Tensor) -> Answer:
-    text, step = at.text, x._step
+def _of_intermediate(at: Failure, name: str, x: Any) -> Answer:
+    text, known, q = at.text, at.known, at.known.of(x)
     assignment = text.assigned(name)
     kept = text.added(assignment[0], f"{name}.retain_grad()") if assignment is not None else []
-    if Recorder.swept is not None and step is not None and not step.reached:
-        behind = [e.variable for e in dependencies([step]) if isinstance(e, Leaf)]
-        answer = _not_reached(at, name, Recorder.swept, [x, *behind], name)
-        if {c.first for c in answer.changes} & {c.first for c in kept} or step.retained:
+    operation = known.producers.get(q.id) if q is not None else None
+    backwards = known.record.backwards
+    if operation is not None and q is not None and backwards and (operation.id, 0) not in backwards[-1].received:
+        answer = _not_reached(at, name, sorted(known.behind([q.id])[1]), name)
+        if {c.first for c in answer.changes} & {c.first for c in kept} or q.retains:
             return answer
-        return replace(
-            answer, fix=f"{answer.fix}; and keep it, with {name}.retain_grad()", changes=[*kept, *answer.changes]
-        )
+        fix = f"{answer.fix}; and keep it, with {name}.retain_grad()"
+        return replace(answer, fix=fix, changes=[*kept, *answer.changes])
     reason = f"{name}.grad is None: {name} is computed, and backward keeps the gradients of leaves only."
     if changes := leaves.as_leaf(text, name):
         return Answer(reason, f"let {name} require a gradient after the last operation that makes it", changes)

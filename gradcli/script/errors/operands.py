@@ -8,27 +8,20 @@ from functools import partial
 from types import MethodType
 from typing import Any
 
-import numpy as np
-
-from gradcli.pytorch.names import pytorch_names
-from gradcli.pytorch.nn.module import Module
-from gradcli.pytorch.tensor import Tensor
+from gradcli.pytorch.tables import pytorch_names
 from gradcli.script.errors import custom, edits
-from gradcli.script.errors.failure import Answer, Failure
+from gradcli.script.errors.failure import Answer, Failure, dtype_of, is_module, is_whole
 from gradcli.script.errors.flow import Flow
 from gradcli.script.errors.sizes import resized
 from gradcli.script.errors.source import Change, Edit
 from gradcli.script.errors.syntax import called, calls, elements, end, owner_of
+from gradcli.script.naming import is_tensor
 
 
 def _arguments(at: Failure, index: int, fits: Callable[[Any], bool]) -> list[ast.expr]:
     """Return the arguments at an index of the calls in the expression that failed, whose values fit."""
     arguments = [c.args[index] for c in at.failed_calls(least=index + 1)]
     return [a for a in arguments if fits(at.value(a))]
-
-
-def _is_tensor(x: Any) -> bool:
-    return hasattr(x, "grad_fn")
 
 
 _MADE = {"double": "float64", "long": "int64", "int": "int32", "byte": "uint8"}  # by the methods of these names
@@ -47,16 +40,16 @@ def _not_float32(at: Failure) -> Iterator[tuple[ast.expr, str, list[Edit]]]:
     """Yield the parts of the expression that have another dtype, with that dtype and the edits to float32."""
     conversions = [c for c in at.failed_calls(*_MADE) if owner_of(c) is not None]
     owners = [owner_of(call) for call in conversions]
-    for node in [n for n in at.failed_parts(ast.Name, ast.Attribute) if n not in owners and _is_tensor(at.value(n))]:
-        dtype = at.value(node).dtype.name
+    for node in [n for n in at.failed_parts(ast.Name, ast.Attribute) if n not in owners and is_tensor(at.value(n))]:
+        dtype = dtype_of(at.value(node))
         if dtype in _MADE.values():
             yield node, dtype, edits.behind(node, ".float()")
     for call in conversions:
         yield call, _MADE[called(call)], edits.method(call, ".float()")
     for call in at.failed_calls("tensor", "from_numpy", "as_tensor", least=1):
-        dtype = getattr(at.value(call.args[0]), "dtype", None)
-        if isinstance(dtype, np.dtype) and dtype.name in _MADE.values():
-            yield call, dtype.name, edits.behind(call, ".float()")
+        dtype = dtype_of(at.value(call.args[0]))
+        if dtype in _MADE.values():
+            yield call, dtype, edits.behind(call, ".float()")
 
 
 def numbers(at: Failure) -> list[Change]:
@@ -86,11 +79,7 @@ def all_of(at: Failure) -> list[Change]:
 
 
 def _is_long(x: Any) -> bool:
-    return _is_tensor(x) and x.numel() > 1
-
-
-def _is_whole(x: Any) -> bool:
-    return _is_tensor(x) and not x.is_floating_point()
+    return is_tensor(x) and x.numel() > 1
 
 
 def _loss(why: str, fix: str, which: int, code: str, at: Failure, *_: Any, as_float: bool = False) -> Answer | None:
@@ -104,7 +93,7 @@ def _loss(why: str, fix: str, which: int, code: str, at: Failure, *_: Any, as_fl
         described = [_described(at, a) for a in (argument, call.args[1 - which])]
         reason = why.format(at.text.of(argument), *described)
         first = first if edits.is_simple(call.args[0]) else f"({first})"
-        to_float = ".float()" * (as_float and _is_whole(at.value(argument)))
+        to_float = ".float()" * (as_float and is_whole(at.value(argument)))
         changed = edits.behind(argument, code.format(first) + to_float) if which else edits.wrapped(argument, code)
         return Answer(reason, fix, at.text.edited(changed))
     return None
@@ -113,7 +102,7 @@ def _loss(why: str, fix: str, which: int, code: str, at: Failure, *_: Any, as_fl
 def _described(at: Failure, argument: ast.expr) -> str:
     """Return the code of an argument and its shape, as far as known."""
     x = at.value(argument)
-    return at.text.of(argument) + (f" has the shape {tuple(x.shape)}" if _is_tensor(x) else " has another shape")
+    return at.text.of(argument) + (f" has the shape {tuple(x.shape)}" if is_tensor(x) else " has another shape")
 
 
 flat_target = partial(
@@ -166,7 +155,7 @@ def real_target(at: Failure, dtype: str, *_: str) -> Answer | None:
 
 def real_numbers(at: Failure) -> list[Change]:
     """Convert the integer target of a loss to floating point."""
-    targets = _arguments(at, 1, _is_whole)
+    targets = _arguments(at, 1, is_whole)
     return at.text.edited(edits.behind(targets[0], ".float()")) if targets else []
 
 
@@ -175,8 +164,8 @@ def from_0(at: Failure) -> list[Change]:
     for call in at.failed_calls(least=2):
         scores, target = map(at.value, call.args[:2])
         if (
-            _is_tensor(scores)
-            and _is_tensor(target)
+            is_tensor(scores)
+            and is_tensor(target)
             and int(target.min()) == 1
             and int(target.max()) == scores.shape[min(1, scores.dim() - 1)]
         ):
@@ -196,7 +185,7 @@ def elsewhere(at: Failure, module: str, name: str) -> Answer | None:
 def overcalled(at: Failure) -> Answer | None:
     """Return the answer about a value that a script calls: x.shape()."""
     for call in at.failed_calls():
-        if _is_tensor(at.value(owner_of(call))) and not callable(at.value(call.func)):
+        if is_tensor(at.value(owner_of(call))) and not callable(at.value(call.func)):
             new = f"[{at.text.of(call.args[0])}]" if call.args else ""
             changes = at.text.edited([(end(call.func), end(call), new)])
             reason = f"{at.text.of(call.func)} is a value, not a method."
@@ -204,10 +193,14 @@ def overcalled(at: Failure) -> Answer | None:
     return None
 
 
+def _is_of_torch(x: Any) -> bool:
+    return is_tensor(x) or is_module(x)
+
+
 def uncalled(at: Failure) -> Answer | None:
     """Return the answer about a method that a script forgot to call: z = y.sum, or SGD(net.parameters)."""
     for node in at.failed_parts(ast.Name, ast.Attribute):
-        if isinstance(at.value(node), MethodType) and isinstance(at.value(node).__self__, Tensor | Module):
+        if isinstance(at.value(node), MethodType) and _is_of_torch(at.value(node).__self__):
             function = next((n for n in Flow(at.text).of_name(node)), node)
             code = at.text.of(function)
             reason = f"{at.text.of(node)} is the method itself: {code} without () does not call it."
@@ -219,7 +212,7 @@ def of_a_tuple(at: Failure, *_: str) -> Answer | None:
     """Return the answer about a tuple where a tensor is needed: what an LSTM returns."""
     for node in at.failed_parts(ast.Name):
         x = at.value(node)
-        if isinstance(x, tuple) and x and _is_tensor(x[0]):
+        if isinstance(x, tuple) and x and is_tensor(x[0]):
             reason = (
                 f"{node.id} is a tuple of {len(x)}, not a tensor: an LSTM, for one, returns its output and its state."
             )
@@ -232,7 +225,7 @@ def swapped(at: Failure, *_: str) -> Answer | None:
     for call in at.failed_calls(least=2):
         first, second = call.args[:2]
         scores = at.value(second)
-        if _is_whole(at.value(first)) and (not _is_tensor(scores) or scores.is_floating_point()):
+        if is_whole(at.value(first)) and (not is_tensor(scores) or scores.is_floating_point()):
             codes = at.text.of(second), at.text.of(first)
             changes = [*edits.instead(first, codes[0]), *edits.instead(second, codes[1])]
             reason = f"the first argument is the scores, and {codes[1]} holds integers: it is the target."
@@ -244,20 +237,20 @@ def loss_of_its_class(at: Failure) -> list[Change]:
     """Return the change that creates a loss, and then calls it: MSELoss()(output, target)."""
     for call in at.failed_calls(least=2):
         cls: Any = at.value(call.func)
-        if isinstance(cls, type) and issubclass(cls, Module):
+        if isinstance(cls, type) and hasattr(cls, "named_parameters"):
             return at.text.edited(edits.behind(call.func, "()"))
     return []
 
 
 def batched(at: Failure) -> list[Change]:
     """Return the change that gives a single image the axis of channels."""
-    images = _arguments(at, 0, lambda x: _is_tensor(x) and x.dim() == 2)
+    images = _arguments(at, 0, lambda x: is_tensor(x) and x.dim() == 2)
     return at.text.edited(edits.behind(images[0], ".unsqueeze(0)")) if images else []
 
 
 def indices(at: Failure) -> list[Change]:
     """Make the indices of an embedding integers."""
-    real = _arguments(at, 0, lambda x: _is_tensor(x) and x.is_floating_point())
+    real = _arguments(at, 0, lambda x: is_tensor(x) and x.is_floating_point())
     return at.text.edited(edits.behind(real[0], ".long()")) if real else []
 
 
@@ -277,7 +270,7 @@ def parameter(at: Failure) -> list[Change]:
 
 def listed(at: Failure) -> list[Change]:
     """Give an optimizer a list, instead of one tensor."""
-    arguments = _arguments(at, 0, _is_tensor)
+    arguments = _arguments(at, 0, is_tensor)
     return at.text.edited(edits.wrapped(arguments[0], "[", "]")) if arguments else []
 
 
@@ -359,7 +352,7 @@ def reshaped(at: Failure) -> list[Change]:
 def doubled(at: Failure) -> list[Change]:
     """Return the fix that gives gradcheck inputs of float64."""
     for call in at.failed_calls("gradcheck", least=2):
-        tensors = [x for x in elements(call.args[1]) if _is_tensor(at.value(x))]
+        tensors = [x for x in elements(call.args[1]) if is_tensor(at.value(x))]
         return at.text.edited([e for x in tensors for e in edits.behind(x, ".double()")])
     return []
 

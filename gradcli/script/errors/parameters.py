@@ -6,14 +6,13 @@ import ast
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from gradcli.pytorch.nn.module import Module, Parameter
-from gradcli.pytorch.tensor import Tensor
 from gradcli.script.errors import edits, leaves
 from gradcli.script.errors.classes import classes_of, not_constructed
-from gradcli.script.errors.failure import Answer, Failure
+from gradcli.script.errors.failure import Answer, Failure, is_module, is_whole
 from gradcli.script.errors.flow import Flow
 from gradcli.script.errors.source import Text
 from gradcli.script.errors.syntax import called, calls, end, methods, owner_of, parts, start
+from gradcli.script.naming import is_tensor
 
 _REGISTERS = "a module registers the parameters and modules that are its attributes"
 _CONTAINERS: Mapping[type, Any] = {ast.List: [], ast.ListComp: [], ast.Tuple: (), ast.Dict: {}, ast.DictComp: {}}
@@ -34,7 +33,7 @@ _TRAINED = (
 
 def none(at: Failure, *_: str) -> Answer | None:
     """Return the answer about an optimizer without parameters."""
-    modules = [m for m in _modules(at) if isinstance(m, Module)]
+    modules = [m for m in _modules(at) if is_module(m)]
     if (answer := _read_before(at)) or (answer := not_constructed(at)):
         return answer
     if any(True for m in modules for _ in m.parameters()):
@@ -85,12 +84,12 @@ def _in_a_container(at: Failure, text: Text, cls: ast.ClassDef, held: Mapping[st
         items = [*x.values()] if isinstance(x, dict) else [*x] if isinstance(x, list | tuple) else []
         if not held:  # the module is gone: SGD(Net().parameters())
             items = [at.value(c.func) for c in calls(value) if _is_of_modules(at, c)]
-        are_modules = any(isinstance(e, Module | type) for e in items)
+        are_modules = any(is_module(e) or isinstance(e, type) for e in items)
         if x is None or not (are_modules or any(map(_is_trained, items))):
             continue
         shape = "Dict" if isinstance(x, dict) else "List"
         words = words or f"self.{name} is a Python {type(x).__name__}"
-        is_plain = all(isinstance(e, Module | type) or _is_trained(e) for e in items)
+        is_plain = all(is_module(e) or isinstance(e, type) or _is_trained(e) for e in items)
         if is_plain and (shape == "List" or all(isinstance(k, str) and "." not in k for k in x)):
             new += edits.wrapped(value, f"{_nn(text)}{'Module' if are_modules else 'Parameter'}{shape}(")
     if not words:
@@ -121,7 +120,7 @@ def _local(at: Failure, text: Text, cls: ast.ClassDef, name: str = "") -> Answer
 
 def _plain(text: Text, cls: ast.ClassDef, held: Mapping[str, Any]) -> Answer | None:
     """Return the answer about tensors that are attributes, and no parameters."""
-    tensors = {n: x for n, x in held.items() if isinstance(x, Tensor) and x.is_floating_point()}
+    tensors = {n: x for n, x in held.items() if is_tensor(x) and not is_whole(x)}
     values = [(n, v) for n, v in _of_self(cls) if n in tensors or (not held and called(v) in leaves.MAKERS)]
     wanted = [(n, v) for n, v in values if n in tensors and tensors[n].requires_grad] or values
     if not wanted:
@@ -165,12 +164,12 @@ def _of_self(cls: ast.ClassDef) -> Iterator[tuple[str, ast.expr]]:
 def _is_of_modules(at: Failure, value: ast.expr) -> bool:
     """Return whether an expression creates a module or a parameter."""
     kind = at.value(value.func) if isinstance(value, ast.Call) else None
-    return isinstance(kind, type) and issubclass(kind, Module | Parameter)
+    return isinstance(kind, type) and (hasattr(kind, "named_parameters") or kind.__name__ == "Parameter")
 
 
 def _is_trained(x: Any) -> bool:
     """Return whether a value is a leaf that requires a gradient."""
-    return isinstance(x, Tensor) and x.requires_grad and x.is_leaf
+    return is_tensor(x) and x.requires_grad and x.is_leaf
 
 
 def _nn(text: Text) -> str:

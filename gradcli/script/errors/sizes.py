@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Sequence
-from typing import Any
 
-from gradcli.pytorch.nn.module import Module
-from gradcli.pytorch.tensor import Tensor
 from gradcli.script.errors import edits
-from gradcli.script.errors.failure import Answer, Failure
+from gradcli.script.errors.failure import Answer, Failure, is_module
 from gradcli.script.errors.flow import Flow
 from gradcli.script.errors.source import Change, Text
 from gradcli.script.errors.syntax import called, calls, elements, integer, keyword
+from gradcli.script.naming import is_tensor
 from gradcli.text.wrapping import in_words
 
 _ATTENTION = ("MultiheadAttention", "TransformerEncoderLayer", "TransformerDecoderLayer", "Transformer")
@@ -23,9 +21,9 @@ _OTHERS = {"hstack": "vstack", "vstack": "hstack"}  # which join along the other
 # Parts that are joined
 
 
-def joined(at: Failure, axis: int, tensors: Sequence[Tensor]) -> Answer:
+def joined(at: Failure, axis: int, tensors: Sequence[int]) -> Answer:
     """Return the answer about tensors of different sizes that are joined along an axis."""
-    shapes = [tuple(x.shape) for x in tensors]
+    shapes = [at.quantity(x).shape for x in tensors]
     reason = f"the tensors have the shapes {in_words([*map(str, dict.fromkeys(shapes))])}, and are joined along axis "
     reason += f"{axis}: their other sizes must be equal."
     differ = [k for k in range(len(shapes[0])) if len({s[k] for s in shapes}) > 1]
@@ -48,9 +46,9 @@ def joined(at: Failure, axis: int, tensors: Sequence[Tensor]) -> Answer:
     return Answer(reason, "cut, pad or reshape them to the same sizes")
 
 
-def stacked(at: Failure, axis: int, tensors: Sequence[Tensor]) -> Answer:
+def stacked(at: Failure, axis: int, tensors: Sequence[int]) -> Answer:
     """Return the answer about tensors of different sizes that are stacked along a new axis."""
-    shapes = [tuple(x.shape) for x in tensors]
+    shapes = [at.quantity(x).shape for x in tensors]
     reason = "stack joins tensors of one shape along a new axis, and these have the shapes "
     reason += f"{in_words([*map(str, dict.fromkeys(shapes))])}."
     are_sequences = not axis and len({s[1:] for s in shapes}) == 1 and all(shapes)
@@ -61,16 +59,17 @@ def stacked(at: Failure, axis: int, tensors: Sequence[Tensor]) -> Answer:
     return Answer(reason, "cut, pad or reshape them to one shape")
 
 
-def ranks(at: Failure, axis: int, tensors: Sequence[Tensor]) -> Answer:
+def ranks(at: Failure, axis: int, tensors: Sequence[int]) -> Answer:
     """Return the answer about a matrix and a vector that are joined."""
-    first = tuple(tensors[0].shape)
-    reason = f"the tensors have the shapes {in_words([str(tuple(x.shape)) for x in tensors])}: the number of axes must "
+    shapes = [at.quantity(x).shape for x in tensors]
+    first = shapes[0]
+    reason = f"the tensors have the shapes {in_words([*map(str, shapes)])}: the number of axes must "
     reason += "be equal."
     for call in at.failed_calls(*_CATS, least=1):
         parts = elements(call.args[0])
-        short = [k for k, x in enumerate(tensors) if len(x.shape) == len(first) - 1]
-        fits = [k for k in short if tuple(tensors[k].shape) == first[:axis] + first[axis + 1 :]]
-        if len(parts) == len(tensors) and short == fits and short:
+        short = [k for k, shape in enumerate(shapes) if len(shape) == len(first) - 1]
+        fits = [k for k in short if shapes[k] == first[:axis] + first[axis + 1 :]]
+        if len(parts) == len(shapes) and short == fits and short:
             changes = at.text.edited([e for k in short for e in edits.behind(parts[k], f".unsqueeze({axis})")])
             return Answer(reason, "give the shorter one an axis of size 1", changes)
     return Answer(reason, "give the shorter ones an axis of size 1, with unsqueeze")
@@ -130,7 +129,7 @@ def single_state(at: Failure, *_: int) -> Answer | None:
     """Return the answer about an LSTM that is called with its output alone as the state: it has a memory, too."""
     for call in at.failed_calls(least=2):
         state = call.args[1]
-        if type(at.value(call.func)).__name__ == "LSTM" and isinstance(at.value(state), Tensor):
+        if type(at.value(call.func)).__name__ == "LSTM" and is_tensor(at.value(state)):
             h = at.text.of(state)
             changes = at.text.edited(edits.instead(state, f"({h}, torch.zeros_like({h}))"))
             reason = f"the state of an LSTM is a pair, the output h and the memory c, and {h} is one tensor."
@@ -155,7 +154,7 @@ def _are_zeros(at: Failure, state: ast.expr) -> bool:
 def _layer(at: Failure) -> tuple[str, str]:
     """Return the name and the class of the layer that failed."""
     for call in at.failed_calls():
-        if isinstance(layer := at.value(call.func), Module):
+        if is_module(layer := at.value(call.func)):
             return at.text.of(call.func), type(layer).__name__
     return "this layer", ""
 
@@ -196,16 +195,16 @@ def heads(at: Failure, size: int, count: int) -> Answer:
     return Answer(reason, f"use a number of heads that divides {size}, such as {nearest}")
 
 
-def one_hot(at: Failure, classes: Any, count: int) -> Answer:
+def one_hot(at: Failure, classes: Sequence[int], count: int) -> Answer:
     """Return the answer about a class that has no column."""
-    reason = f"the classes go to {classes.max()}, and {count} columns are those of the classes 0 to {count - 1}."
+    reason = f"the classes go to {max(classes)}, and {count} columns are those of the classes 0 to {count - 1}."
     for call in at.failed_calls("one_hot", least=1):
-        if classes.min() == 1 and classes.max() == count:
+        if min(classes) == 1 and max(classes) == count:
             changes = at.text.edited(edits.behind(call.args[0], " - 1"))
             return Answer(reason, "number the classes from 0", changes)
         option = keyword(call, "num_classes")
         if (node := option.value if option else next(iter(call.args[1:]), None)) is not None:
-            changes = at.text.edited(edits.instead(node, str(classes.max() + 1)))
+            changes = at.text.edited(edits.instead(node, str(max(classes) + 1)))
             return Answer(reason, "make a column for each class", changes)
     return Answer(reason, "make a column for each class, or number the classes from 0")
 

@@ -10,9 +10,10 @@ from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from typing import Any
 
-from gradcli.pytorch.record import Line
+from gradcli.record.record import CallSite
 from gradcli.script.errors.syntax import Position, calls, decorators, end, owner_of, pairs, parts, start
-from gradcli.script.scene import Scene, line_of
+from gradcli.script.known import Line, line_of
+from gradcli.script.scene import Scene
 
 Edit = tuple[Position, Position, str]  # from, to, and what stands there
 
@@ -118,15 +119,10 @@ class Text:
             if isinstance(n, kinds) and n.lineno <= self.line <= (n.end_lineno or 0):
                 yield n
 
-    def expression(self, line: Line) -> ast.expr | ast.AugAssign | None:
-        """Return the expression that the instruction of a line computes."""
-        spans = [*line.code.co_positions()] if line.code is not None else []
-        k = line.call[1] // 2
+    def expression(self, site: CallSite) -> ast.expr | ast.AugAssign | None:
+        """Return the expression that is computed at a place."""
         nodes: list[Any] = parts(self.tree, ast.expr, ast.AugAssign)
-        same = (
-            n for n in nodes if k < len(spans) and (n.lineno, n.end_lineno, n.col_offset, n.end_col_offset) == spans[k]
-        )
-        return next(same, None)
+        return next((n for n in nodes if (n.lineno, n.end_lineno, n.col_offset, n.end_col_offset) == site.span), None)
 
     def is_bracketed(self, node: ast.expr) -> bool:
         """Return whether an expression stands in brackets, or is the only argument of a call."""

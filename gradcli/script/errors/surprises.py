@@ -13,21 +13,21 @@ from itertools import chain
 from typing import Any
 
 from gradcli.pytorch.backward import Call
-from gradcli.pytorch.cuts import Kind
-from gradcli.pytorch.names import pytorch_names
 from gradcli.pytorch.nn.module import hooks_of
 from gradcli.pytorch.record import dependencies, edge_of
+from gradcli.pytorch.tables import pytorch_names
 from gradcli.record.record import CallSite, Operation
 from gradcli.script.errors.classes import misspelt_init
 from gradcli.script.errors.edits import instead, is_simple
 from gradcli.script.errors.history import History
 from gradcli.script.errors.source import Change, Text
 from gradcli.script.errors.syntax import called, calls, last_name, owner_of, parts, start
+from gradcli.script.known import line_at, line_of
 from gradcli.script.operands import whole
-from gradcli.script.scene import CallScene, line_at, line_of, without_comment
+from gradcli.script.scene import CallScene, without_comment
 from gradcli.text.wrapping import in_words
 
-_NUMBERS = (Kind.ARRAY, Kind.LIST, Kind.NUMBER, Kind.COPIED)
+_NUMBERS = ("ARRAY", "LIST", "NUMBER", "COPIED")
 _PURE = {  # functions that return a new tensor
     *("relu", "sigmoid", "tanh", "softmax", "log_softmax", "dropout", "normalize", "clamp", "clip", "masked_fill"),
     *("reshape", "view", "flatten", "transpose", "permute", "squeeze", "unsqueeze", "float", "double", "to", "detach"),
@@ -37,7 +37,7 @@ _STORED = ("forward", "pre")  # hooks of modules that no edge has
 
 def surprises(call: Call, scene: CallScene) -> Iterator[str]:
     """Yield what a script has hardly meant, in what a call goes back through."""
-    history = History(Text(scene.script.name, scene.script.source, scene.line))
+    history = History(Text(scene.script.name, scene.script.source, scene.line), scene.known)
     found = chain(
         _through_numbers(history, call, scene),
         _clamped(history.text, scene),
@@ -57,7 +57,7 @@ def _through_numbers(history: History, call: Call, scene: CallScene) -> Iterator
     """Yield which gradients leave out a part of the loss that was computed from numbers, beside one that was not."""
     reached = {scene.name(c.tensor): c.tensor for c in call.contributions}
     for cut in history.cuts():
-        names = [name for name, x in reached.items() if cut.leads_to(x)]
+        names = [name for name, x in reached.items() if cut.leads_to(scene.known.id_of(x))]
         if names and any(how.kind in _NUMBERS and how.code != "int()" for how in cut.hows):  # an integer has none
             changes = history.kept()
             kept = f"; `{_code(changes[0])}` keeps it in the graph" if len(changes) == 1 else ""

@@ -155,17 +155,3 @@ def _carried(loop: ast.For | ast.While) -> Iterator[str]:
         changed = statement.target if isinstance(statement, ast.AugAssign) else None
         read |= {n.id for n in names if isinstance(n.ctx, ast.Load) or n is changed}
         yield from (n.id for n in names if isinstance(n.ctx, ast.Store) and n.id in read)
-
-
-def moved(text: Text, behind: int) -> list[Change]:
-    """Put the statement at a line behind another one, if both stand in the same block."""
-    first, other = _outer(text, behind), _outer(text.on(behind), text.line)
-    if first is None or other is None or first.lineno >= other.lineno:
-        return []
-    return [text.instead_of(first), text.instead_of(other, *text.lines_of(other), *text.lines_of(first))]
-
-
-def _outer(text: Text, other: int) -> ast.stmt | None:
-    """Return the statement around a line that stands in the same block as one around another line."""
-    theirs = [text.block(s) for s in text.on(other).around(ast.stmt)]
-    return next((s for s in text.around(ast.stmt) if any(text.block(s) is b for b in theirs)), None)

@@ -10,9 +10,7 @@ import numpy as np
 
 from gradcli.pages.sections import Block, Code, Grad, Math, Text, Typed
 from gradcli.pytorch.backward import Call
-from gradcli.pytorch.cuts import Cut, Kind
 from gradcli.pytorch.record import Leaf, edge_of, finite
-from gradcli.pytorch.recording import reachable
 from gradcli.pytorch.tensor import Tensor
 from gradcli.script.errors.custom import constant
 from gradcli.script.errors.failure import Answer, Failure
@@ -21,6 +19,7 @@ from gradcli.script.errors.history import History, detached_answer
 from gradcli.script.errors.source import Change, text_at
 from gradcli.script.errors.surprises import surprises
 from gradcli.script.errors.syntax import calls
+from gradcli.script.known import CutLine
 from gradcli.script.scene import CallScene, Scene
 from gradcli.text.wrapping import in_words
 
@@ -38,7 +37,7 @@ class Warned(NamedTuple):
 
 def warned(call: Call, scene: CallScene) -> Warned:
     """Return what is said of a call."""
-    blocks = [*not_finite(call, scene), *_of_detached_output(call, scene), *_of_forward_constants(call, scene)]
+    blocks = [*not_finite(call, scene), *_of_detached_output(call, scene), *_of_forward_constants(scene)]
     return Warned(blocks, [f"note: {text}" for text in surprises(call, scene)], [*_unreached(call, scene)])
 
 
@@ -47,9 +46,9 @@ def _unreached(call: Call, scene: CallScene) -> Iterator[Sentence]:
     without_grad = _without_grad(call, scene)
     if not without_grad or _detached_output(call, scene) is not None:
         return
-    at, history = Failure.here(scene, scene.line), History(text_at(scene, scene.line))
-    for cut in _cuts(call, scene):
-        if names := [n for n, x in without_grad.items() if cut.leads_to(x)]:
+    at, history = Failure.here(scene, scene.line), History(text_at(scene, scene.line), scene.known)
+    for cut in _cuts(scene):
+        if names := [n for n, x in without_grad.items() if cut.leads_to(scene.known.id_of(x))]:
             without_grad = {n: x for n, x in without_grad.items() if n not in names}
             which: Sentence = (Grad(names[0]),) if len(names) == 1 else (_GRAD, f" of {in_words(names)}")
             it, one = ("it", "it should have one") if len(names) == 1 else ("them", "they should have one")
@@ -60,17 +59,17 @@ def _unreached(call: Call, scene: CallScene) -> Iterator[Sentence]:
             )
 
 
-def _cuts(call: Call, scene: CallScene) -> Iterator[Cut]:
+def _cuts(scene: CallScene) -> Iterator[CutLine]:
     """Yield where what a call goes through was cut off from other tensors: first as recorded, then as the text says."""
-    steps = reachable(edge_of(y)[0] for y, _ in call.roots)
-    read = [x for s in reversed(steps) for x in s.operands or ()]
-    leaves = (e[0].variable for s in reversed(steps) for e in s.edges if e and isinstance(e[0], Leaf))
-    found = [x._detached for x in (*(y for y, _ in call.roots), *read, *leaves) if isinstance(x, Tensor)]
-    yield from dict.fromkeys(filter(None, found))
-    yield from History(text_at(scene, scene.line)).cuts()
+    known, roots = scene.known, scene.recorded.call.roots
+    operations, _ = known.behind(roots)
+    read = [x for o in reversed(operations) for x in o.operands if isinstance(x, int)]
+    found = {(c.line.file, c.line): c for c in map(known.cut_of, (*roots, *read)) if c is not None}
+    yield from found.values()
+    yield from History(text_at(scene, scene.line), known).cuts()
 
 
-def _detached_output(call: Call, scene: CallScene) -> tuple[Tensor, Cut] | None:
+def _detached_output(call: Call, scene: CallScene) -> tuple[Tensor, CutLine] | None:
     """Return an output that is a leaf though it was computed, as it was cut off, and where; None without one.
 
     What all gradients of a call end at counts as an output.
@@ -79,8 +78,9 @@ def _detached_output(call: Call, scene: CallScene) -> tuple[Tensor, Cut] | None:
     ends = [c.tensor for c in call.contributions]
     ends = ends if all(x._detached is not None for x in ends) else []
     for y in [y for y in (*(y for y, _ in call.roots), *ends) if without_grad and isinstance(edge_of(y)[0], Leaf)]:
-        for cut in (y._detached, *History(text_at(scene, scene.line)).cuts()):
-            if cut is not None and any(map(cut.leads_to, without_grad.values())):
+        of_output = scene.known.cut_of(scene.tape.quantity(y)) if scene.tape is not None else None
+        for cut in (of_output, *History(text_at(scene, scene.line), scene.known).cuts()):
+            if cut is not None and any(cut.leads_to(scene.known.id_of(x)) for x in without_grad.values()):
                 return y, cut
     return None
 
@@ -91,9 +91,9 @@ def _of_detached_output(call: Call, scene: CallScene) -> Iterator[Block]:
     if result is None:
         return
     y, cut = result
-    at, history = Failure.here(scene, scene.line), History(text_at(scene, scene.line))
+    at, history = Failure.here(scene, scene.line), History(text_at(scene, scene.line), scene.known)
     name = scene.name(y, "") or history.root or "the output"
-    without_grad = [n for n, x in _without_grad(call, scene).items() if cut.leads_to(x)]
+    without_grad = [n for n, x in _without_grad(call, scene).items() if cut.leads_to(scene.known.id_of(x))]
     answer = detached_answer(at, name, cut, history)
     stays = f"{without_grad[0]}.grad stays" if len(without_grad) == 1 else f".grad of {in_words(without_grad)} stay"
     wish = "requires_grad_()" if calls(at.text.tree, "requires_grad_") else "requires_grad=True"
@@ -119,12 +119,13 @@ def _without(history: History, name: str, answer: Answer) -> list[Change]:
     return [*answer.changes, *more, *(history.text.instead_of(s) for s in wishes if history.text.is_alone(s))]
 
 
-def _of_forward_constants(call: Call, scene: CallScene) -> Iterator[Block]:
+def _of_forward_constants(scene: CallScene) -> Iterator[Block]:
     """Yield a warning of what a Function has computed in forward, and its backward reads: a constant; and the fix."""
-    steps = reachable(edge_of(y)[0] for y, _ in call.roots)
-    cuts = [x._detached for s in steps for x in s.operands or () if isinstance(x, Tensor) and x._detached is not None]
-    for cut in [c for c in cuts if any(how.kind is Kind.FORWARD for how in c.hows)][:1]:
-        if names := [scene.name(c.tensor) for c in call.contributions if cut.leads_to(c.tensor)]:
+    operations, _ = scene.known.behind(scene.recorded.call.roots)
+    cuts = [scene.known.cut_of(x) for o in operations for x in o.operands if isinstance(x, int)]
+    for cut in [c for c in cuts if c is not None and "FORWARD" in c.kinds][:1]:
+        reached = [c.quantity for c in scene.recorded.call.leaves if cut.leads_to(c.quantity)]
+        if names := [scene.recorded.names.get(q, "x") for q in reached]:
             answer = constant(Failure.here(scene, scene.line), text_at(scene, cut.line))
             leave = "leaves" if len(names) == 1 else "leave"
             yield Text((f"warning: the gradient of {in_words(names)} {leave} out a part: {answer.reason}",))
@@ -148,7 +149,8 @@ def not_finite(call: Call, scene: CallScene, where: str = "") -> Iterator[Block]
         bad = c.grad._a[~np.isfinite(c.grad._a)]
         if bad.size:
             what = "nan" if np.isnan(bad).any() else "inf" if (bad > 0).all() else "-inf"
-            answer = not_finite_answer(scene, call)
+            backwards = scene.known.record.backwards
+            answer = not_finite_answer(scene, backwards[-1]) if backwards else None
             arose = _unknown_origin(call) if answer is None else answer.reason
             yield Text((f"warning: {where}the gradient of {scene.name(c.tensor)} is {what}: {arose}",))
             if answer is not None:

@@ -7,65 +7,53 @@ from collections.abc import Iterator, Sequence
 from functools import cache
 from importlib import import_module
 from pathlib import Path
-from string import Formatter
 from typing import Any, NamedTuple
 
-from gradcli.process.tracebacks import text_of
-from gradcli.pytorch.messages import facts_of, key_of
-from gradcli.pytorch.names import pytorch_names
 from gradcli.pytorch.session import Script
-from gradcli.script.errors.failure import Answer, Failure
+from gradcli.pytorch.tables import pytorch_names
+from gradcli.script.errors.failure import Answer, Failure, Knows
 from gradcli.script.errors.source import Change
+from gradcli.script.errors.under_pytorch import facts
 from gradcli.text.wrapping import TIED, page_width, wrapped
 
 _MOST = 100  # columns
 
 
-def why(error: BaseException, script: Script) -> str:
-    """Return the cause of an error, its fix, and the guide's topic; "" where PyTorch's message says it all."""
-    lines = _written(*result) if (result := _answer_at(error, script)) is not None else []
-    topics = (row.topic for e in _chain(error) if (row := _row(e)[0]) is not None)
-    topic = next(filter(None, (result[1].topic if result else "", *topics)), "")
+def why(error: BaseException, script: Script, knows: Knows) -> str:
+    """Return the cause of an error, its fix, and the guide's topic; "" where PyTorch's message says it all.
+
+    `knows` gives what is known of the tensors with names, and of an error: its key among PyTorch's messages.
+    """
+    topic = ""
+    for at in _failures(error, script, knows):
+        row, facts = _row(at)
+        if row is not None and (answered := _filled_in(at, row, *facts)) is not None:
+            lines, topic = _written(at, answered), answered.topic or topic or row.topic
+            break
+        topic = topic or (row.topic if row is not None else "")
+    else:
+        lines = []
     return "\n".join([*lines, *([f"more: gradcli explain {topic}"] if topic and not _is_of_none(error) else [])])
+
+
+def answer(error: BaseException, script: Script, knows: Knows) -> Answer | None:
+    """Return the explanation of an error, or None."""
+    for at in _failures(error, script, knows):
+        row, facts = _row(at)
+        if row is not None and (answered := _filled_in(at, row, *facts)) is not None:
+            return answered
+    return None
+
+
+def _failures(error: BaseException, script: Script, knows: Knows) -> Iterator[Failure]:
+    """Yield where an error arose, and those that caused it."""
+    yield from filter(None, (Failure.of(e, script, knows) for e in _chain(error)))
 
 
 def _is_of_none(error: BaseException) -> bool:
     """Return whether an attribute is missing of a None that is not a gradient, as tensors have no such attribute."""
     of_none = isinstance(error, AttributeError) and error.name is not None and error.obj is None
     return of_none and error.name not in pytorch_names()["Tensor"]  # type: ignore[attr-defined]
-
-
-def why_under_pytorch(error: BaseException, script: Script) -> str:
-    """Return what follows from the text of PyTorch's own message, and its line, alone: cause and fix, or the topic."""
-    for e in _chain(error):
-        row, at = _answers().get(key_of(text_of(e))), Failure.of(e, script)
-        if row is None or at is None:
-            continue
-        words = [word for word, _ in row.parts]
-        texts = {word: text for word, text in row.parts if "gradcli" not in text}  # which tells of the emulation
-        fields = {name for text in texts.values() for _, name, *_ in Formatter().parse(text)} - {None, "line"}
-        lines: list[str] = []
-        if "tell" not in words and words.count("why") == 1 and {"why", "fix"} <= {*texts} and not fields:
-            code = at.code(at.line)
-            lines = _written(at, Answer(texts["why"].format(line=code), texts["fix"].format(line=code)))
-        return "\n".join([*lines, *([f"more: gradcli explain {row.topic}"] if row.topic else [])])
-    return ""
-
-
-def answer(error: BaseException, script: Script) -> Answer | None:
-    """Return the explanation of an error, or None."""
-    result = _answer_at(error, script)
-    return None if result is None else result[1]
-
-
-def _answer_at(error: BaseException, script: Script) -> tuple[Failure, Answer] | None:
-    """Return where an error arose, or the one that caused it, and the answer to it."""
-    for e in _chain(error):
-        row, facts = _row(e)
-        at = None if row is None else Failure.of(e, script)
-        if row is not None and at is not None and (answered := _filled_in(at, row, *facts)) is not None:
-            return at, answered
-    return None
 
 
 def _chain(error: BaseException | None) -> Iterator[BaseException]:
@@ -87,11 +75,16 @@ class Row(NamedTuple):
     topic: str
 
 
-def _row(error: BaseException) -> tuple[Row | None, Sequence[Any]]:
+def _row(at: Failure) -> tuple[Row | None, Sequence[Any]]:
     """Return the row of an error, and the facts that its functions take."""
-    if (facts := facts_of(error)) is not None:
-        return _answers().get(facts.key), facts.about or facts.values
-    known = ((re.search(pattern, text_of(error)), row) for pattern, row in _of_python().items())
+    row = _answers().get(at.known.key)
+    if row is not None and at.known.is_live:
+        found = facts(at)
+        texts = [part for part in row.parts if "gradcli" not in part[1]]  # which tells of the emulation
+        return (Row((), row.topic), ()) if found is None else (Row(texts, row.topic), found)
+    if at.known.key:
+        return row, at.known.facts
+    known = ((re.search(pattern, at.message), row) for pattern, row in _of_python().items())
     return next(((row, match.groups()) for match, row in known if match), (None, ()))
 
 

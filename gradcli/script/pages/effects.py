@@ -25,10 +25,11 @@ from gradcli.record.numbers import Numbers
 from gradcli.record.record import Contribution, Hook
 from gradcli.script.errors.source import text_at
 from gradcli.script.errors.syntax import parts
+from gradcli.script.known import line_at
 from gradcli.script.measured import hooked
 from gradcli.script.operands import whole
 from gradcli.script.pages.quantities import all_of, by_module
-from gradcli.script.scene import CallScene, line_at
+from gradcli.script.scene import CallScene
 from gradcli.script.system import Recorded
 from gradcli.script.written import decimal
 from gradcli.text.wrapping import in_words

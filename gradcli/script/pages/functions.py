@@ -32,10 +32,11 @@ from gradcli.pages.sections import (
     quantity,
 )
 from gradcli.pages.system import point_parts
+from gradcli.script.known import line_at
 from gradcli.script.measured import measured
 from gradcli.script.operands import whole
 from gradcli.script.pages.quantities import quantities
-from gradcli.script.scene import CallScene, line_at
+from gradcli.script.scene import CallScene
 from gradcli.script.system import Recorded, Use
 
 

@@ -9,7 +9,8 @@ import numpy as np
 from gradcli.pages.sections import Grid, Math, Section, Text, Typed
 from gradcli.record.numbers import Numbers
 from gradcli.record.record import CallSite, Operation
-from gradcli.script.scene import CallScene, line_at
+from gradcli.script.known import line_at
+from gradcli.script.scene import CallScene
 
 _MOST = 24  # lines of a script that are listed
 _CODE = 32  # characters of a line

@@ -9,7 +9,8 @@ from gradcli.pages.sections import Block, Grid, Math, Name, Text, Value
 from gradcli.record.record import Cut
 from gradcli.script.errors import updates
 from gradcli.script.errors.source import Text as Source
-from gradcli.script.scene import CallScene, line_at
+from gradcli.script.known import line_at
+from gradcli.script.scene import CallScene
 from gradcli.text.wrapping import in_words
 
 WHOLE = 12  # elements of an array that is shown whole

@@ -10,8 +10,9 @@ from gradcli.graph.vjp import sweep
 from gradcli.pages.evaluation import evaluated
 from gradcli.record.numbers import Numbers
 from gradcli.record.record import Operand, Operation, Record
+from gradcli.script.known import line_at
 from gradcli.script.measured import values
-from gradcli.script.scene import CallScene, line_at
+from gradcli.script.scene import CallScene
 from gradcli.script.system import Recorded
 from gradcli.text.wrapping import in_words
 

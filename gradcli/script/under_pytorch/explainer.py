@@ -106,10 +106,11 @@ class PyTorchExplainer:
     def failed(self, error: BaseException, text: str) -> None:
         """Note what PyTorch's message means; `text` is the traceback that was printed."""
         from gradcli.process.tracebacks import line_of
-        from gradcli.script.errors.why import why_under_pytorch
+        from gradcli.script.errors.under_pytorch import known_under_pytorch
+        from gradcli.script.errors.why import why
 
         try:
-            reason = why_under_pytorch(error, self.script)
+            reason = why(error, self.script, known_under_pytorch())
         except Exception as fault:
             reason = f"not explained: {_fault(fault)}"
         if reason:

@@ -12,13 +12,14 @@ from gradcli.pages.sections import Grid, Math, Page, Section, Text
 from gradcli.pytorch.session import Script
 from gradcli.record.numbers import Numbers
 from gradcli.record.record import Backward, Operation, Record
+from gradcli.script.known import line_at
 from gradcli.script.naming import Names
 from gradcli.script.pages.flow import MANY, flow
 from gradcli.script.pages.long import folded_by_line, norm_text
 from gradcli.script.pages.page import page
 from gradcli.script.pages.rows import row
 from gradcli.script.recorded import recorded
-from gradcli.script.scene import CallScene, line_at
+from gradcli.script.scene import CallScene
 from gradcli.script.system import Recorded
 from gradcli.script.under_pytorch.verify import completed, verified, verify
 from gradcli.text.wrapping import in_words

@@ -1,0 +1,174 @@
+"""The facts of an error of PyTorch's own: from its message, the live tensors at its line, and the record."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from gradcli.process.tracebacks import text_of
+from gradcli.pytorch.messages import known_message
+from gradcli.record.numbers import Numbers
+from gradcli.record.record import Changed, Quantity, Record
+from gradcli.script.errors.failure import Failure, Knows, dtype_of, is_module
+from gradcli.script.errors.syntax import called, elements, keyword, owner_of, receiver_of
+from gradcli.script.known import Known
+from gradcli.script.naming import Names, is_tensor
+
+
+def known_under_pytorch(record: Record | None = None, quantities: Mapping[int, int] | None = None) -> Knows:
+    """Return what tells what is known of an error of PyTorch's: a record, and the quantity of each tensor by its `id`.
+
+    Both may be empty: then the message, the live tensors and the text of the script are what there is.
+    """
+
+    def knows(error: BaseException | None, names: Names) -> Known:
+        key, values = known_message(text_of(error)) if error is not None else ("", ())
+        return Known(record or Record(), quantities or {}, key, values, is_live=True)
+
+    return knows
+
+
+def facts(at: Failure) -> Sequence[Any] | None:
+    """Return the facts of an error of PyTorch's as the functions of its answer take them; None where they are gone."""
+    key, values = at.known.key, at.known.facts
+    roots = [*_roots(at)]
+    match key:
+        case "no gradient to start from":
+            return next(((y,) for y in roots if not y.requires), None)
+        case "no v for several numbers":
+            return next(((y,) for y in roots if y.shape), None)
+        case "input without a gradient":
+            return next(((x,) for x in _inputs(at) if not x.requires), None)
+        case "unused input":
+            x = [*_inputs(at)][values[0]] if values[0] < len([*_inputs(at)]) else None
+            return None if x is None or not roots else (x, roots, None)
+        case "shape of v":
+            return next(((y, v) for y, v in _weights(at, roots) if y.shape != v.shape), None)
+        case "freed graph":
+            return _freed(at, roots)
+        case "changed in place":
+            return _changed(at, roots, *values)
+        case "sizes of a cat" | "sizes of a stack" | "ranks of a cat":
+            return _joined(at)
+        case "slice outside":
+            return _rows(at)
+        case "errors in loading":
+            return _state(at)
+        case "Jacobian that differs":
+            return _dtype(at)
+    return None if key in _WITHOUT else values
+
+
+# Those whose facts the message does not have, nor the line.
+_WITHOUT = (
+    *("nan in a backward", "no gradient in a map", "class outside", "heads of attention"),
+    *(
+        "view of no_grad changed in place",
+        "view of a function changed in place",
+        "one of several views changed in place",
+    ),
+)
+
+
+def _quantity(at: Failure, node: Any) -> Quantity | None:
+    """Return the quantity of a tensor that an expression looks up, or one that stands for it."""
+    x = at.value(node)
+    if not is_tensor(x) or (known := at.known.of(x)) is not None:
+        return known if is_tensor(x) else None
+    shape, dtype = tuple(x.shape), dtype_of(x)
+    numbers = Numbers(None, shape, dtype)
+    return Quantity(-1, shape, dtype, "data", numbers, requires=x.requires_grad, names=((0, at.text.of(node)),))
+
+
+def _tensors(at: Failure, nodes: Sequence[Any]) -> Iterator[Quantity]:
+    yield from filter(None, (_quantity(at, node) for node in nodes))
+
+
+def _roots(at: Failure) -> Iterator[Quantity]:
+    """Yield the tensors that the backward at the line goes back from."""
+    for call in at.text.calls("backward", "grad"):
+        receiver = receiver_of(call) if called(call) == "backward" else None
+        yield from _tensors(at, [receiver] if receiver is not None else elements(call.args[0]) if call.args else [])
+
+
+def _inputs(at: Failure) -> Iterator[Quantity]:
+    """Yield the tensors whose gradients are asked for at the line."""
+    for call in [c for c in at.text.calls("grad") if len(c.args) > 1]:
+        yield from _tensors(at, elements(call.args[1]))
+
+
+def _weights(at: Failure, roots: Sequence[Quantity]) -> Iterator[tuple[Quantity, Quantity]]:
+    """Yield each output with its v."""
+    for call in at.text.calls("backward", "grad"):
+        is_method = called(call) == "backward" and receiver_of(call) is not None
+        named = keyword(call, "gradient", "grad_outputs")
+        nodes = call.args[0 if is_method else 2 if called(call) == "grad" else 1 :][:1] or [
+            k.value for k in [named] if k
+        ]
+        yield from zip(roots, _tensors(at, [e for node in nodes for e in elements(node)]), strict=False)
+
+
+def _freed(at: Failure, roots: Sequence[Quantity]) -> Sequence[Any] | None:
+    """Return the operation that a backward has freed, and where that ran, as far as they are recorded."""
+    operations, _ = at.known.behind([y.id for y in roots if y.id >= 0])
+    for o in reversed(operations):
+        for b in reversed(at.known.record.backwards):
+            if b.freed and any((o.id, k) in b.received for k in range(len(o.results))):
+                return o.id, b.site
+    return None
+
+
+def _changed(at: Failure, roots: Sequence[Quantity], *values: Any) -> Sequence[Any] | None:
+    """Return the operation whose operand, or result, was changed in place, its name, and the changes."""
+    behind = {o.id for o in at.known.behind([y.id for y in roots if y.id >= 0])[0]}
+    events = [e for e in at.known.record.events if isinstance(e, Changed)]
+    found = [(o, i, e) for e in events for o, i in e.operations if not behind or o in behind]
+    if not found:
+        return None
+    number, i, event = max(found, key=lambda item: item[0])
+    operation = at.operation(number)
+    read = (*operation.operands, *operation.results)[i]
+    name = at.called_name(read, "") if isinstance(read, int) else ""
+    sites = [e.site for e in events if e.storage == event.storage]
+    how = "step" if ".step(" in event.site.code else ""
+    return number, name, i >= len(operation.operands), tuple(values[3:5]), event.site, how, sites
+
+
+def _joined(at: Failure) -> Sequence[Any] | None:
+    for call in at.failed_calls("cat", "concat", "concatenate", "stack", "hstack", "vstack", least=1):
+        parts = [*_tensors(at, elements(call.args[0]))]
+        option = keyword(call, "dim", "axis")
+        dim = at.value(option.value if option else next(iter(call.args[1:]), None))
+        if len(parts) == len(elements(call.args[0])) > 1 and called(call) not in ("hstack", "vstack"):
+            rank = len(parts[0].shape) + (called(call) == "stack")
+            return (dim or 0) % max(rank, 1), parts
+    return None
+
+
+def _rows(at: Failure) -> Sequence[Any] | None:
+    """Return the rows of an embedding's table that are not there, and how many there are."""
+    for call in at.failed_calls(least=1):
+        x, size = at.value(call.args[0]), getattr(at.value(call.func), "num_embeddings", None)
+        if is_tensor(x) and size is not None:
+            return [i for i in x.flatten().tolist() if not 0 <= i < size], size
+    return None
+
+
+def _state(at: Failure) -> Sequence[Any] | None:
+    """Return the parameters of a module and those that are loaded, as `loading.loaded` takes them."""
+    for call in at.failed_calls("load_state_dict", least=1):
+        module, saved = at.value(owner_of(call)), at.value(call.args[0])
+        if is_module(module) and isinstance(saved, Mapping):
+            own = {n: (x, type(module.get_submodule(n.rpartition(".")[0]))) for n, x in module.state_dict().items()}
+            return (
+                {n: (tuple(x.shape), cls.__name__) for n, (x, cls) in own.items()},
+                {n: tuple(x.shape) if is_tensor(x) else [*x] for n, x in saved.items() if hasattr(x, "__iter__")},
+            )
+    return None
+
+
+def _dtype(at: Failure) -> Sequence[Any] | None:
+    for call in at.failed_calls("gradcheck", "gradgradcheck", least=2):
+        kinds = [x.dtype for x in _tensors(at, elements(call.args[1]))]
+        return (min(kinds),) if kinds else None
+    return None
