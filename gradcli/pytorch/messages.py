@@ -75,7 +75,7 @@ def _patterns() -> list[tuple[re.Pattern[str], str, Sequence[int]]]:
         parts = [(literal, field) for literal, field, *_ in Formatter().parse(_table()[key][1])]
         if (length := sum(len(literal) for literal, _ in parts)) >= _KNOWN:
             pattern = "".join(re.escape(literal) + "(.*?)" * (field is not None) for literal, field in parts)
-            fields = [int(field) if field else k for k, (_, field) in enumerate(parts) if field is not None]
+            fields = [int(field[:1] or k) for k, (_, field) in enumerate(parts) if field is not None]
             result.append((length, re.compile(pattern, re.DOTALL), key, fields))
     return [(pattern, key, fields) for _, pattern, key, fields in sorted(result, key=lambda row: -row[0])]
 
