@@ -137,7 +137,7 @@ LAZY = {
     "gradcli.data.arrays": {"csv.parsers", "text_files"},
     "gradcli.engine.compiled": {"jax_kernel", "llvm.code", "llvm.kernel"},  # by the engine
     "gradcli.process.memory": {"child"},
-    "gradcli.pytorch.session": {"cuts", "dtypes", "generator", "modes", "printing", "record"},
+    "gradcli.pytorch.session": {"names", "cuts", "dtypes", "generator", "modes", "printing", "record"},
     "gradcli.report.data.json": {"text_math"},
     "gradcli.report.prose": {"layout"},
     "gradcli.report.render": {"pictures.render"},  # of documents

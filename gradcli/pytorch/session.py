@@ -155,8 +155,6 @@ def _attribute(module: types.ModuleType, view: types.ModuleType, attribute: str)
 
 def _names(view: types.ModuleType) -> list[str]:
     """Return PyTorch's names in a module, or, where they are not recorded, those that it defines."""
-    from gradcli.pytorch.tables import pytorch_names
-
     return sorted(pytorch_names().get(view.__name__) or vars(view))
 
 
