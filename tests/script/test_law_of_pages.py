@@ -143,7 +143,7 @@ def told(page):
 NO_FORMULA = re.compile("Backward0|left it|changed since|^∂")  # in words, or a name of an adjoint
 
 
-@pytest.mark.parametrize("seed", some(range(250)))
+@pytest.mark.parametrize("seed", some(range(300)))
 def test_a_page_is_true(cli, tmp_path, monkeypatch, seed):
     monkeypatch.setenv("COLUMNS", "900")
     path = tmp_path / "script.py"

@@ -10,7 +10,7 @@ import numpy as np
 
 from gradcli.graph.construct import total
 from gradcli.graph.graph import Graph
-from gradcli.graph.names import adjoint_name, element_name, element_names
+from gradcli.graph.names import ElementName, adjoint_name, element_name, element_names
 from gradcli.graph.node import Exact, Node, elementwise, leaf
 from gradcli.pages.results import Array, Named
 from gradcli.pages.sections import (
@@ -58,7 +58,8 @@ def cotangent(graph: Graph, loss: str = "") -> str:
 
 
 def _has(graph: Graph, name: str) -> bool:
-    return any(name in names for names in (graph.inputs, graph.names, graph.outputs))
+    names = {*graph.inputs, *graph.names, *graph.outputs}
+    return name in names or name in {n.array for n in names if isinstance(n, ElementName)}
 
 
 def uniform(v: Array) -> Exact | None:
