@@ -59,7 +59,6 @@ def _sinc(x: Any) -> Node:
 RULES |= dict.fromkeys((np.real, np.copy), lambda a, **_: call("identity", number(a)))
 RULES[np.real_if_close] = lambda a, tol=100: call("identity", number(a))
 RULES[np.imag] = lambda a: const(0, lift(a).shape)
-RULES[np.fix] = lambda x, out=None: call("trunc", number(x))
 
 
 @rule(np.linspace)
@@ -69,8 +68,3 @@ def _linspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, *_: A
     steps = np.arange(num) / max(1, num - 1 if endpoint else num)
     weights = reshape(lift(steps), (num, *(1,) * len(shape)))
     return first + (last - first) * weights
-
-
-RULES[np.logspace] = lambda start, stop, num=50, endpoint=True, base=10.0, **_: call(
-    "pow", lift(base), _linspace(start, stop, num, endpoint)
-)

@@ -15,18 +15,6 @@ from gradcli.pyfunc.functions.arguments import axes_in, number
 from gradcli.pyfunc.tape import aside
 from gradcli.pyfunc.tracer import COMPOSED, Tracer, as_written, known_values, lift, mutable, traced, written_into
 
-
-def _matrix_power(a: Any, n: int) -> Any:
-    if n < 0:
-        a, n = np.linalg.inv(a), -n
-    result = None
-    while n:
-        if n & 1:
-            result = a if result is None else result @ a
-        a, n = a @ a, n >> 1
-    return np.eye(a.shape[-1]) * np.ones(a.shape) if result is None else result
-
-
 _ILL = 1e6  # a condition number from which the normal equations lose too many digits
 
 
@@ -51,23 +39,13 @@ def _take(a: Any, indices: Any, axis: int | None = None, out: Any = None, mode: 
     return a[(slice(None),) * (axis % a.ndim) + (np.asarray(indices),)]
 
 
-def _take_along_axis(arr: Any, indices: Any, axis: int | None = -1) -> Any:
-    if axis is None:
-        return np.ravel(arr)[np.asarray(indices)]
-    where = list(np.indices(np.shape(indices), sparse=True))
-    where[axis] = np.asarray(indices)
-    return arr[tuple(where)]
-
-
 def _reduce(function: Any) -> Any:
     return lambda array, axis=0, dtype=None, out=None, keepdims=False: function(array, axis=axis, keepdims=keepdims)
 
 
 _ALGEBRA: dict[Any, Any] = {
-    np.linalg.matrix_power: _matrix_power,
     np.linalg.lstsq: _lstsq,
     np.take: _take,
-    np.take_along_axis: _take_along_axis,
     ("add", "reduce"): _reduce(np.sum),
     ("multiply", "reduce"): _reduce(np.prod),
     ("maximum", "reduce"): _reduce(np.max),
@@ -150,12 +128,8 @@ COMPOSED |= {
     np.flatnonzero: lambda a: _nonzero(np.ravel(a))[0],
     np.argwhere: lambda a: np.transpose(_nonzero(a)),
     np.searchsorted: _searchsorted,
-    np.digitize: lambda x, bins, right=False: _searchsorted(bins, x, "left" if right else "right"),
-    np.partition: lambda a, kth, axis=-1, **_: _take_along_axis(a, np.argsort(a, axis), axis),
+    np.partition: lambda a, kth, axis=-1, **_: np.take_along_axis(a, np.argsort(a, axis), axis),
     np.interp: _interp,
-    np.ptp: lambda a, axis=None, out=None, keepdims=False: (
-        np.max(a, axis, keepdims=keepdims) - np.min(a, axis, keepdims=keepdims)
-    ),
 }
 
 

@@ -137,12 +137,6 @@ def _roll(a: Any, shift: Any, axis: Any = None) -> Node:
     return _taken(reshape(x, (x.size,)), flat, 0)
 
 
-@rule(np.flip, view=True)
-def _flip(m: Any, axis: Axis = None) -> Node:
-    x = lift(m)
-    return construct.flip(x, axes_in(axis, len(x.shape)))
-
-
 def _triangle(op: str) -> Callable[..., Node]:
     return lambda m, k=0: FUNCTIONS[op](lift(m), int(k))
 

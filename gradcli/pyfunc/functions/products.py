@@ -99,11 +99,6 @@ def _spelled(text: str, operands: Sequence[Node]) -> str:
     return f"{','.join(full)}->{result.replace('...', letters)}"
 
 
-@rule(np.kron)
-def _kron(a: Any, b: Any) -> Node:
-    return FUNCTIONS["kron"](number(a), number(b))
-
-
 @rule(np.trace)
 def _trace(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: Any = None, out: Any = None) -> Node:
     x = diagonal(a, offset, axis1, axis2)
