@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import chain
+from string import ascii_letters
 
 import numpy as np
 
@@ -20,7 +21,8 @@ MAX_LETTERS = 30  # in one contraction: NumPy has no more axes
 def einsum(subscripts: str, *operands: Node) -> Node:
     """Return the sum of products that the subscripts describe, from the left, two arrays at a time as in PyTorch.
 
-    Without `->`, the letters that occur once are the result's, in alphabetical order.
+    Without `->`, the letters that occur once are the result's, in alphabetical order.  `...` are the axes of an operand
+    that have no letter, which broadcast.
 
     Errors: `InputError` for subscripts that cannot be read, or do not fit the operands.
 
@@ -129,8 +131,7 @@ def _read(subscripts: str, operands: Sequence[Node]) -> tuple[list[str], str]:
     if not isinstance(subscripts, str):
         raise InputError("the subscripts come first, as text", hint=_EXAMPLE)
     text = subscripts.replace(" ", "")
-    if "." in text:
-        raise InputError("`einsum` does not support `...`", hint="give every axis a letter of its own")
+    text = without_dots(text, [len(x.shape) for x in operands]) if "..." in text else text
     left, arrow, result = text.partition("->")
     odd = next((c for c in left.replace(",", "") + result if not (c.isascii() and c.isalpha())), None)
     if odd is not None:
@@ -145,6 +146,28 @@ def _read(subscripts: str, operands: Sequence[Node]) -> tuple[list[str], str]:
         what = "appears twice in the result" if wrong in counts else "appears in the result alone"
         raise InputError(f"`{wrong}` {what} of `{text[:40]}`", hint=_EXAMPLE)
     return terms, result
+
+
+def without_dots(subscripts: str, ranks: Sequence[int]) -> str:
+    """Return subscripts with letters in the place of `...`, for operands with so many axes.
+
+    Errors: `InputError` for subscripts that are for other operands.
+
+    >>> without_dots("...i,ij", [3, 2]), without_dots("...i->...", [2])
+    ('ABi,ij->ABj', 'Ai->A')
+    """
+    left, arrow, result = subscripts.partition("->")
+    terms = left.split(",")
+    plain = [len(term.replace("...", "")) for term in terms]
+    counts = [n - m if "..." in t else 0 for t, n, m in zip(terms, ranks, plain, strict=False)]
+    letters = "".join(c for c in ascii_letters[26:] + ascii_letters[:26] if c not in subscripts)
+    if len(terms) != len(ranks) or min(counts) < 0 or max(counts) > len(letters):
+        raise InputError(f"the subscripts `{left[:40]}` do not fit {len(ranks)} arrays", hint=_EXAMPLE)
+    letters = letters[: max(counts)]
+    full = [term.replace("...", letters[len(letters) - n :]) for term, n in zip(terms, counts, strict=True)]
+    if not arrow:
+        result = "..." + "".join(sorted(c for c in set(left) if c not in ",." and left.count(c) == 1))
+    return f"{','.join(full)}->{result.replace('...', letters)}"
 
 
 def _check_operands(left: str, terms: Sequence[str], operands: Sequence[Node]) -> None:

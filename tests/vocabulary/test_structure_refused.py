@@ -37,7 +37,7 @@ REFUSED = [
     ('einsum("ij", x)', "the subscripts `ij` do not fit an array of shape (3,)"),
     ('einsum("i,j", x)', "are for 2 arrays, and 1 is given"),
     ('einsum("i", x, x)', "are for 1 array, and 2 are given"),
-    ('einsum("...i", x)', "`einsum` does not support `...`"),
+    ('einsum("...ij", x)', "do not fit 1 arrays"),
     ('einsum("i->ii", x)', "`i` appears twice in the result"),
     ('einsum("i->j", x)', "`j` appears in the result alone"),
     ('einsum("i->i->i", x)', "`-` is not a subscript"),

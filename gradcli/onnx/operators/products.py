@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from string import ascii_letters
-
-from gradcli.errors import InputError
 from gradcli.graph.calls import call_with
 from gradcli.graph.construct import matmul, swap
 from gradcli.graph.einsum import einsum
@@ -38,25 +35,5 @@ def _gemm(
 add(matmul, "MatMul")
 
 
-@operator("Einsum")
-def _einsum(*x: Node, equation: str) -> Node:
-    text = equation.replace(" ", "")
-    if "..." not in text:
-        return einsum(text, *x)
-    free = "".join(c for c in ascii_letters if c not in text)
-    left, arrow, result = text.partition("->")
-    terms = left.split(",")
-    if len(terms) != len(x):
-        raise InputError(f"the equation `{equation[:40]}` is for {len(terms)} arrays")
-    ranks = [len(n.shape) - len(t.replace("...", "")) if "..." in t else 0 for t, n in zip(terms, x, strict=True)]
-    if min(ranks) < 0 or max(ranks) > len(free):
-        raise InputError(f"the equation `{equation[:40]}` does not fit its arrays")
-    dots = free[: max(ranks)]
-    spelled = [t.replace("...", dots[len(dots) - r :]) for t, r in zip(terms, ranks, strict=True)]
-    if not arrow:
-        letters = "".join(terms).replace(".", "")
-        result = "..." + "".join(sorted(c for c in set(letters) if letters.count(c) == 1))
-    return einsum(f"{','.join(spelled)}->{result.replace('...', dots)}", *x)
-
-
+add(lambda *x, equation: einsum(equation, *x), "Einsum")
 add(det, "Det")

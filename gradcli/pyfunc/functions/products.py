@@ -67,7 +67,7 @@ def _einsum(subscripts: Any, *operands: Any, **_: Any) -> Node:
     if not isinstance(subscripts, str):
         subscripts, operands = _listed([subscripts, *operands])
     nodes = [number(x) for x in operands]
-    return FUNCTIONS["einsum"](_spelled(subscripts.replace(" ", ""), nodes), *nodes)
+    return FUNCTIONS["einsum"](subscripts, *nodes)
 
 
 def _listed(operands: Sequence[Any]) -> tuple[str, tuple[Any, ...]]:
@@ -79,24 +79,6 @@ def _listed(operands: Sequence[Any]) -> tuple[str, tuple[Any, ...]]:
     terms = ",".join(map(text, operands[1 : len(operands) // 2 * 2 : 2]))
     result = f"->{text(operands[-1])}" if len(operands) % 2 else ""
     return terms + result, tuple(operands[: len(operands) // 2 * 2 : 2])
-
-
-def _spelled(text: str, operands: Sequence[Node]) -> str:
-    """Return subscripts with letters in the place of `...`."""
-    if "..." not in text:
-        return text
-    left, arrow, result = text.partition("->")
-    terms = left.split(",")
-    free = [c for c in "ZYXWVUTSRQPONMLKJIHGFEDCBA" if c not in text]
-    counts = [
-        len(x.shape) - len(t.replace("...", "")) if "..." in t else 0 for t, x in zip(terms, operands, strict=True)
-    ]
-    letters = "".join(free[: max(counts)])
-    full = [t.replace("...", letters[len(letters) - n :]) for t, n in zip(terms, counts, strict=True)]
-    if not arrow:
-        once = sorted(c for c in set(left.replace(",", "").replace(".", "")) if left.count(c) == 1)
-        result = "..." + "".join(once)
-    return f"{','.join(full)}->{result.replace('...', letters)}"
 
 
 @rule(np.trace)

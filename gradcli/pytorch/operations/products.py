@@ -10,6 +10,7 @@ from typing import Any
 
 from gradcli.graph import construct
 from gradcli.graph.einsum import einsum as einsum_node
+from gradcli.graph.einsum import without_dots
 from gradcli.graph.node import Node
 from gradcli.pytorch.calls import check_numbers, set_grad_fn_name
 from gradcli.pytorch.double_backward import folded
@@ -174,21 +175,6 @@ def _as_equation(*arguments: Any) -> tuple[str, tuple[Any, ...]]:
 _LETTERS = ascii_uppercase + ascii_lowercase
 
 
-def _without_dots(equation: str, operands: Sequence[Any]) -> str:
-    """Return an equation with a letter for each of the axes for which dots stand."""
-    left, arrow, right = equation.replace(" ", "").partition("->")
-    if "." not in left:
-        return left + arrow + right
-    terms = left.split(",")
-    counts = [x.dim() - len(t.replace("...", "")) for t, x in zip(terms, operands, strict=True)]
-    letters = [c for c in _LETTERS if c not in equation][
-        : max(n for n, t in zip(counts, terms, strict=True) if "." in t)
-    ]
-    right = right if arrow else "..." + "".join(sorted(c for c in left if c not in ",." and left.count(c) == 1))
-    terms = [t.replace("...", "".join(letters[len(letters) - n :])) for n, t in zip(counts, terms, strict=True)]
-    return f"{','.join(terms)}->{right.replace('...', ''.join(letters))}"
-
-
 def _check_einsum(equation: str, operands: Sequence[Any]) -> None:
     """Check that an equation fits its operands."""
     left, _, right = equation.partition("->")
@@ -215,7 +201,9 @@ def einsum(equation: Any, operands: Any) -> Tensor:
     parts = operands[0] if len(operands) == 1 and isinstance(operands[0], list | tuple) else operands
     if isinstance(equation, Tensor):
         equation, parts = _as_equation(equation, *operands)
-    equation = _without_dots(equation, parts)
+    equation = equation.replace(" ", "")
+    if "..." in equation and equation.partition("->")[0].count(",") + 1 == len(parts):
+        equation = without_dots(equation, [x.dim() for x in parts])
     _check_einsum(equation, parts)
     left, _, right = equation.partition("->")
     name = "ViewBackward0"
