@@ -127,13 +127,22 @@ class AdjointName(str):
     barred: bool
 
 
-def adjoint_name(name: str, loss: str) -> AdjointName:
+def may_be_barred(name: str) -> bool:
+    """Return whether a bar over the first letter marks a name: one of few letters.
+
+    >>> may_be_barred("t2"), may_be_barred("model.fc")
+    (True, False)
+    """
+    return len(name.rstrip("0123456789_")) <= _BARRED and name.isidentifier()
+
+
+def adjoint_name(name: str, loss: str, barred: bool | None = None) -> AdjointName:
     """Return the name of the adjoint ∂loss/∂name: t̄2 of t2, and ∂L/∂hidden where a bar would span too many letters.
 
-    >>> adjoint_name("t2", "L") == bar("t2"), adjoint_name("model.fc", "loss")
-    (True, '∂loss/∂model.fc')
+    >>> adjoint_name("t2", "L") == bar("t2"), adjoint_name("model.fc", "loss"), adjoint_name("t2", "L", barred=False)
+    (True, '∂loss/∂model.fc', '∂L/∂t2')
     """
-    barred = len(name.rstrip("0123456789_")) <= _BARRED and name.isidentifier()
+    barred = may_be_barred(name) if barred is None else barred
     result = AdjointName(bar(name) if barred else f"∂{loss}/∂{name}")
     result.loss, result.by, result.barred = loss, name, barred
     return result

@@ -6,7 +6,7 @@ import re
 import unicodedata
 from collections.abc import Iterable
 
-from gradcli.graph.names import NAME, AdjointName, ElementName, array_name
+from gradcli.graph.names import NAME, AdjointName, ElementName, array_name, bar
 from gradcli.text.wrapping import visible
 
 _GREEK = {c: unicodedata.name(c).split()[-1].lower().replace("lamda", "lambda") for c in "αβγδεζηθικλμνξπρστυφχψω"}
@@ -78,6 +78,8 @@ class LatexNames:
         """Return a name as LaTeX: of a variable, of an element `x[0]`, of an adjoint of one, or of a call `F(x̄)`."""
         if isinstance(name, AdjointName) and not name.barred:
             return self.derivative(name.loss, name.by)
+        if isinstance(name, AdjointName) and isinstance(name.by, ElementName):
+            return self(bar(name.by))
         if (call := _CALL.fullmatch(name)) is not None:
             arguments = ", ".join(map(self, call[2].split(", ")))
             return rf"{_literal(call[1])}({arguments}){call[3]}"

@@ -8,7 +8,7 @@ dozen.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,7 +19,6 @@ from gradcli.codegen.program import Function, loop_function
 from gradcli.engine.evaluate import number
 from gradcli.errors import InputError
 from gradcli.graph.graph import Graph, appearance, dimensions, scheduled
-from gradcli.graph.names import adjoint_name
 from gradcli.graph.node import Node, leaf
 from gradcli.graph.operations import OPERATIONS
 from gradcli.graph.rewrite import substituted
@@ -30,9 +29,13 @@ from gradcli.pages.backward.loss import any_loss
 from gradcli.pages.backward.steps import rule
 from gradcli.pages.corners import condition
 from gradcli.pages.formulas import formula_count, symbolic
-from gradcli.pages.picture.boxes import Kind, Picture, View
-from gradcli.pages.picture.picture import picture
+from gradcli.pages.picture.boxes import Kind, Picture, View, one_notation
+from gradcli.pages.picture.picture import folded, picture
+from gradcli.pages.recurrence import Folded
 from gradcli.pages.results import Array, Named, style_of
+from gradcli.pages.rounds import Reads
+from gradcli.pages.sections import Math
+from gradcli.pages.system import recurrence_lines
 from gradcli.pages.trace import Trace, numeric_trace
 
 _OUTPUTS = 6  # in the title: a line
@@ -62,6 +65,7 @@ class LiveNode:
     call: Call | None
     value: Array
     adjoint: Array | None
+    within: int = -1  # the sum that an addition is a part of
 
 
 @dataclass(frozen=True)
@@ -94,8 +98,10 @@ class LiveCorner:
 class LivePage:
     """A live page: the nodes in the order of computation, the passes in theirs, and the texts around them.
 
-    `statements` are the nodes that have lines of their own; `wrt` are the leaves that have gradients; `v` are the
-    cotangents, by the nodes of the outputs.  `command` is the command that shows the same numbers, without its point.
+    `statements` are the nodes that have lines of their own, and `recurrences` the lines of loops;  `wrt` are the leaves
+    that have gradients;  `v` are the cotangents, by the nodes of the outputs.  `inside` are the nodes in each box of
+    the drawing, and `rounds` what has the sizes that a loop shows, by the node of its box: adjoints `a3` and passes
+    `p5`, added by `+`, round by round.  `command` is the command that shows the same numbers, without its point.
     """
 
     title: str
@@ -108,6 +114,9 @@ class LivePage:
     v: Named
     statements: tuple[int, ...]
     drawing: Picture
+    inside: tuple[tuple[int, ...], ...]
+    rounds: Mapping[int, Sequence[str]]
+    recurrences: Sequence[tuple[Math, ...]] = ()
     corners: tuple[LiveCorner, ...] = ()
     command: str = ""
     pytorch: tuple[Mapping[str, str], Sequence[str]] | None = None
@@ -125,34 +134,57 @@ def live(graph: Graph, view: View, kernels: Kernels, command: str = "", formulas
     >>> [(n.name, n.formula, float(n.value), float(n.adjoint)) for n in page.nodes]
     [('x', '', 3.0, 6.0), ('y', 'x*x', 9.0, 1.0)]
     """
+    system = graph
+    graph, view = folded(graph, view)
+    scalar = _scalar(graph)
+    drawing = picture(graph, replace(view, at=None, v=None), scalar)
+    loops = view.loops or Folded(graph)
     at = view.at or {name: np.ones(x.shape) for name, x in graph.inputs.items()}
     v = view.v or {name: np.ones(y.shape) for name, y in graph.outputs.items()}
     swept = sweep(graph, view.wrt)
     with np.errstate(all="ignore"):
-        trace = numeric_trace(graph, swept, at, [v])
-    scalar = _scalar(graph)
+        trace = replace(numeric_trace(graph, swept, at, [v]), names=drawing.names)
     indices = {n: k for k, n in enumerate(graph.nodes)}
     passes = []
     for p in swept.passes:
-        bars = [adjoint_name(trace.names[n], scalar) for n in (p.node, p.argument)]
+        bars = [one_notation(trace.names[n], scalar, drawing.barred) for n in (p.node, p.argument)]
         rule_text = rule(p, trace.names, bars[0], bars[1], trace.several(p.argument)).text
         passes.append(LivePass(indices[p.node], p.position, rule_text, kernels.pull(p.node, p.position)))
     return LivePage(
         title=", ".join(list(graph.outputs)[:_OUTPUTS]),
         scalar=scalar,
-        nodes=tuple(_nodes(graph, trace, kernels, scalar)),
+        nodes=tuple(_nodes(graph, trace, kernels, scalar, drawing)),
         passes=tuple(passes),
         inputs={name: indices[graph.inputs[name]] for name in appearance(graph)},
         outputs={name: indices[n] for name, n in graph.outputs.items()},
         wrt=tuple(indices[graph.inputs[name]] for name in view.wrt),
         v=v,
-        statements=tuple(indices[n] for n in _statements(graph)),
-        drawing=picture(graph, View(view.wrt, fold=view.fold)),
+        statements=tuple(indices[n] for n in _statements(loops.graph)),
+        drawing=drawing,
+        inside=tuple(tuple(indices[n] for n in box.nodes) for box in drawing.boxes),
+        rounds=_rounds(drawing, indices, {(p.node, p.position): k for k, p in enumerate(swept.passes)}),
+        recurrences=[line.sides for loop in loops.loops for line in recurrence_lines(loop)],
         corners=tuple(_corners(graph, view.wrt, kernels)),
         command=command,
-        pytorch=_pytorch(graph) if formulas else None,
+        pytorch=_pytorch(system, loops) if formulas else None,
         jacobian=_jacobian(graph, [name for name in appearance(graph) if name in view.wrt], formulas),
     )
+
+
+def _rounds(
+    drawing: Picture, indices: Mapping[Node, int], passes: Mapping[tuple[Node, int], int]
+) -> Mapping[int, Sequence[str]]:
+    """Return what has the sizes of each box's rounds."""
+
+    def written(reads: Reads) -> str:
+        return "+".join(f"p{passes[r]}" if isinstance(r, tuple) else f"a{indices[r]}" for r in reads)
+
+    by_name = {drawing.names[n]: indices[n] for box in drawing.boxes if box.rounds for n in box.nodes}
+    return {
+        by_name[box.name]: [";".join(written(rounds.reads[k]) for k in sorted(rounds.reads)) for rounds in box.rounds]
+        for box in drawing.boxes
+        if box.rounds
+    }
 
 
 def _corners(graph: Graph, wrt: Sequence[str], kernels: Kernels) -> Iterator[LiveCorner]:
@@ -172,14 +204,15 @@ def _corners(graph: Graph, wrt: Sequence[str], kernels: Kernels) -> Iterator[Liv
         yield LiveCorner(indices[node], indices[argument], name, expression, corner.taken, kernels.corner(node))
 
 
-def _pytorch(graph: Graph) -> tuple[Mapping[str, str], Sequence[str]] | None:
+def _pytorch(graph: Graph, loops: Folded) -> tuple[Mapping[str, str], Sequence[str]] | None:
     """Return the statements of the system in PyTorch, and its names; None where PyTorch does not have an operation."""
     from gradcli.pages.backward.torch_script import statements
 
     try:
-        return statements(graph)
+        names, lines = statements(graph)
     except InputError:
         return None
+    return {loops.renamed.get(name, name): torch for name, torch in names.items()}, lines
 
 
 def _jacobian(graph: Graph, wrt: Sequence[str], formulas: bool) -> Sequence[Sequence[str]] | None:
@@ -217,10 +250,12 @@ def _scalar(graph: Graph) -> str:
     return name if not others and not y.shape and name.isidentifier() else any_loss(graph)
 
 
-def _nodes(graph: Graph, trace: Trace, kernels: Kernels, scalar: str) -> Sequence[LiveNode]:
+def _nodes(graph: Graph, trace: Trace, kernels: Kernels, scalar: str, drawing: Picture) -> Sequence[LiveNode]:
     indices = {n: k for k, n in enumerate(graph.nodes)}
-    notation, readable = Notation(trace.names), Notation(readable_names(graph))
-    reverse = trace.calls[0]
+    # An addition within a sum has the sum's name, and no formula of its own.
+    sums = {n: box.nodes[-1] for box in drawing.boxes for n in box.nodes[:-1] if trace.names[n] == box.name}
+    notation = Notation({n: name for n, name in trace.names.items() if n not in sums})
+    readable, reverse = Notation(readable_names(graph)), trace.calls[0]
     result = []
     for n in graph.nodes:
         name = trace.names.get(n, "")
@@ -228,16 +263,17 @@ def _nodes(graph: Graph, trace: Trace, kernels: Kernels, scalar: str) -> Sequenc
         result.append(
             LiveNode(
                 name=name,
-                bar=adjoint_name(name, scalar) if name else "",
+                bar=one_notation(name, scalar, drawing.barred) if name else "",
                 kind=_kind(n, graph),
                 shape=n.shape,
                 single=n.dtype == "float32",
-                formula=notation.expression(n) if computed else "",
+                formula=notation.expression(sums.get(n, n)) if computed else "",
                 written=_written(graph, n, readable) if computed and n in graph.labels else "",
                 args=tuple(indices[a] for a in n.args),
                 call=kernels.forward(n) if computed else None,
                 value=trace.values[n] if not n.is_constant else _constant(n),
                 adjoint=reverse.adjoints.get(n),
+                within=indices[sums[n]] if n in sums else -1,
             )
         )
     return result

@@ -25,6 +25,7 @@ _LISTED = 8  # rounds whose numbers are listed
 
 Adjoints = Mapping[Node, Array]
 Contributions = Mapping[tuple[Node, int], Array]  # by the operation, and the position of the operand
+Reads = Sequence[Node | tuple[Node, int]]  # adjoints, and contributions
 
 ROUNDS = Text(
     sentence("A formula through all rounds of a loop is not written out; {} writes each round.", Typed("--unroll"))
@@ -67,16 +68,13 @@ def _of_loop(
     loop: Recurrence, graph: Graph, adjoints: Adjoints, contributions: Contributions, loss: str
 ) -> Iterator[Text]:
     added: dict[str, dict[int, Array]] = {}
-    for node, reads in loop.shared.items():
-        parts = [[contributions.get((part[p], i)) for p, i in reads] for part in loop.rounds]
-        if node in graph.labels and all(a is not None for part in parts for a in part):
-            known = {loop.first + r: np.sum([a for a in p if a is not None], axis=0) for r, p in enumerate(parts)}
-            added[adjoint_name(graph.labels[node], loss)] = known
     carried: dict[str, dict[int, Array]] = {}
-    for stem in sorted(loop.carried):
-        known = {k: adjoints[n] for k, n in loop.members[stem].items() if n in adjoints}
-        if known and len(known) == len(loop.rounds):
-            carried[stem] = known
+    for name, reads in read_by_round(loop, graph).items():
+        if (known := numbers_by_round(reads, adjoints, contributions)) is not None:
+            if name in loop.carried:
+                carried[name] = known
+            else:
+                added[adjoint_name(name, loss)] = known
     if not added and not carried:
         return
     what = [f"what it adds to {in_words(list(added))}"] if added else []
@@ -86,6 +84,35 @@ def _of_loop(
     yield Text((f"By round, the last one first{' (norms)' * arrays}: {', and '.join(what)}",))
     for name, rounds in all_rounds:
         yield Text((Name(name), f" by round: {_numbers(loop.index, rounds)}"))
+
+
+def read_by_round(loop: Recurrence, graph: Graph) -> dict[str, dict[int, Reads]]:
+    """Return what says of each quantity that all rounds read what each of them adds to its adjoint, by the index.
+
+    And of each list that the loop carries on, the adjoint of each element.
+    """
+    result: dict[str, dict[int, Reads]] = {
+        graph.labels[node]: {loop.first + r: [(part[p], i) for p, i in reads] for r, part in enumerate(loop.rounds)}
+        for node, reads in loop.shared.items()
+        if node in graph.labels
+    }
+    for stem in sorted(loop.carried):
+        result[stem] = {k: [n] for k, n in loop.members[stem].items()}
+    return result
+
+
+def numbers_by_round(
+    reads: Mapping[int, Reads], adjoints: Adjoints, contributions: Contributions
+) -> dict[int, Array] | None:
+    """Return the number or array of each round; None where one of them is not known."""
+    result = {}
+    for k, mine in reads.items():
+        parts = [contributions.get(r) if isinstance(r, tuple) else adjoints.get(r) for r in mine]
+        known = [a for a in parts if a is not None]
+        if not known or len(known) < len(parts):
+            return None
+        result[k] = known[0] if len(known) == 1 else np.sum(known, axis=0)
+    return result
 
 
 def _numbers(index: str, rounds: Mapping[int, Array]) -> str:

@@ -10,6 +10,7 @@ from gradcli.pages.picture.picture import picture
 from gradcli.pytorch.backward import Call
 from gradcli.report.pictures.render import drawn_as, picture_file, render_picture
 from gradcli.report.render import DIGITS
+from gradcli.script.loops import folded_loops
 from gradcli.script.measured import measured
 from gradcli.script.scene import CallScene
 
@@ -31,7 +32,8 @@ class Drawing:
         self.trouble = self._trouble(scene)
         if not self.trouble:
             recorded = scene.recorded
-            view = View(recorded.wrt, recorded.at, recorded.v, measured=measured(recorded))
+            loops = None if scene.unroll else folded_loops(recorded, scene.names)
+            view = View(recorded.wrt, recorded.at, recorded.v, True, measured(recorded), scene.unroll, loops)
             try:
                 self.text = self._live(scene, view) if self.style == "html" else self._picture(scene, view)
             except InputError as error:  # the script goes on

@@ -71,7 +71,7 @@ Examples:
     help="Every operation: long chains, equal branches and the middle of a long system are not folded.",
 )
 @names_option("--open", "Draw the definition of a call in its place: of these calls, or of all.", "NAMES|all")
-@click.option("--unroll", is_flag=True, help="Each round of a loop: equal branches are folded, chains are not.")
+@click.option("--unroll", is_flag=True, help="Draw each round of a loop, which is one box otherwise.")
 @click.option(
     "--layout",
     type=click.Choice(("vertical", "horizontal")),

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Final, Literal
 
 import numpy as np
 
-from gradcli.graph.names import adjoint_name
+from gradcli.graph.names import AdjointName, adjoint_name
+from gradcli.graph.node import Node
 from gradcli.graph.shapes import Shape
 from gradcli.notation.numbers import shape_text
 from gradcli.pages.images import gradient_panel, value_panel
+from gradcli.pages.recurrence import Folded
 from gradcli.pages.results import UNMEASURED, Array, Measured, Named, Style
+from gradcli.pages.rounds import Reads
 from gradcli.pages.sections import Equal, Math, Name, Panel, Product, Value, Words
 
 Kind = Literal["leaf", "intermediate", "output"]
@@ -48,15 +51,48 @@ class Path:
         return Words((Name(self.source), ": ", Equal((Product(tuple(map(Value.of, self.product))), number))))
 
 
+def one_notation(name: str, loss: str, barred: bool) -> AdjointName:
+    """Return the name of an adjoint in a picture whose adjoints are all `barred`, or none: but for that of the loss.
+
+    >>> one_notation("loss", "loss", True), one_notation("x", "loss", False)
+    ('∂loss/∂loss', '∂loss/∂x')
+    """
+    return adjoint_name(name, loss, None if name == loss else barred)
+
+
+@dataclass(frozen=True)
+class Rounds:
+    """The size of an adjoint, or of what is added to one, in each round of a loop: of arrays the norm.
+
+    `name` is that of the adjoint, and `what` the words before it; `reads` are what has the numbers, by the index;
+    without a point, no `sizes` are known.
+    """
+
+    what: str
+    name: str
+    index: str
+    reads: Mapping[int, Reads]
+    sizes: Mapping[int, float]
+
+    def math(self) -> list[Math]:
+        """Return the line of a loop: `h̄[t] for t in 1..5: 0.13 … 2.9`."""
+        first, last = min(self.reads), max(self.reads)
+        said: list[Math] = [self.what, Name(self.name), f" for {self.index} in {first}..{last}: "]
+        if self.sizes:
+            said += [Value.of(self.sizes[first]), " … ", Value.of(self.sizes[last])]
+        return [Words(tuple(filter(None, said)))]
+
+
 @dataclass(frozen=True)
 class Box:
     """A value: its name, what computes it (nothing for a leaf), its primal at a point, and its adjoint.
 
-    The adjoint is None where none is shown, and words where there is none.  `others` are further names of the same
-    value.  `times` is how many values the box has: repetitions, of which it shows the last value, or isomorphic values
-    side by side, of which it shows all that are single numbers, and in `ends` the names of the first and the last.
-    `scalar` is the name of what the adjoint is a derivative of.  An `image` is shown as one.  `paths` are the
-    contributions to the adjoint, the largest first, where there are several.
+    The adjoint is None where none is shown, and words where there is none; `bars` are the names of those of the first
+    and the last value.  `others` are further names of the same value.  `times` is how many values the box has:
+    repetitions, of which it shows the last value, or isomorphic values side by side, of which it shows all that are
+    single numbers, and in `ends` the names of the first and the last.  A loop has its `statements`, each as the sides
+    of an equation, and the size of its adjoints in each of its `rounds`.  An `image` is shown as one.  `paths` are the
+    contributions to the adjoint, the largest first, where there are several.  `nodes` are those that are in the box.
     """
 
     name: str
@@ -69,9 +105,22 @@ class Box:
     others: tuple[str, ...] = ()
     times: int = 1
     ends: tuple[str, ...] = ()
-    scalar: str = "L"
+    bars: tuple[str, ...] = ()
     image: bool = False
     paths: tuple[Path, ...] = ()
+    nodes: tuple[Node, ...] = ()
+    statements: tuple[tuple[Math, ...], ...] = ()
+    rounds: tuple[Rounds, ...] = ()
+
+    @property
+    def repeats(self) -> bool:
+        """Whether the box stands for operations that follow each other, round by round."""
+        return self.times > 1 and not self.ends
+
+    @property
+    def shown_rounds(self) -> list[Rounds]:
+        """What is said of the rounds where the numbers are known."""
+        return [rounds for rounds in self.rounds if rounds.sizes]
 
     def panels(self) -> list[Panel]:
         """Return the images of a box: its value and its adjoint."""
@@ -80,7 +129,7 @@ class Box:
         value = value_panel(Name(self.name), self.value)
         if not isinstance(self.adjoint, np.ndarray):
             return [value]
-        return [value, gradient_panel((Name(adjoint_name(self.name, self.scalar)),), self.adjoint)]
+        return [value, gradient_panel((Name(self.bars[0]),), self.adjoint)]
 
     def equation(self) -> list[Math]:
         """Return the sides of the equation for the value of the box."""
@@ -99,10 +148,7 @@ class Box:
             return []
         if isinstance(self.adjoint, str):
             return [self.adjoint]
-        return [
-            self._named([adjoint_name(name, self.scalar) for name in self.ends or (self.name,)]),
-            Value(self.adjoint),
-        ]
+        return [self._named(self.bars), Value(self.adjoint)]
 
     def _named(self, names: Sequence[str]) -> Math:
         if not self.ends:
@@ -115,7 +161,8 @@ class Picture:
     """Boxes in topological order.
 
     `scalar` is the name of what adjoints are derivatives of, if there are any, and `loss` what that is, unless it is an
-    output.  `middle` says what one box has in place of many, in words; nothing where each operation is drawn.
+    output.  Adjoints are `barred`, x̄, or all of them ∂L/∂x: one notation in one picture.  `names` are those of the
+    nodes.  `middle` says what one box has in place of many, in words; nothing where each operation is drawn.
     """
 
     boxes: tuple[Box, ...]
@@ -123,14 +170,20 @@ class Picture:
     scalar: str = ""
     loss: Math | None = None
     middle: str = ""
+    barred: bool = True
+    names: Mapping[Node, str] = field(default_factory=dict)
+
+    def adjoint(self, name: str) -> AdjointName:
+        """Return the name of the adjoint of a box."""
+        return one_notation(name, self.scalar, self.barred)
 
 
 @dataclass(frozen=True)
 class View:
     """The settings of a picture: the point, the cotangent, the leaves, and whether repeated parts share a box.
 
-    Without a point there are no values, without a cotangent no adjoints.  What was `measured` is not computed.  Loops
-    that are unrolled have a box for each operation of each round.
+    Without a point there are no values, without a cotangent no adjoints.  What was `measured` is not computed.  A loop
+    of the system's, or one of the `loops` of a script, is one box; unrolled, each operation of each round has one.
     """
 
     wrt: Sequence[str]
@@ -139,3 +192,4 @@ class View:
     fold: bool = True
     measured: Measured = UNMEASURED
     unroll: bool = False
+    loops: Folded | None = None

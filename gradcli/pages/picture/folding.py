@@ -1,4 +1,4 @@
-"""Which operations share a box of a picture: repeated parts, isomorphic ones, and the middle of a long system."""
+"""Which operations share a box of a picture: loops, repeated parts, sums, isomorphic ones, the middle of many."""
 
 from __future__ import annotations
 
@@ -15,13 +15,17 @@ import numpy as np
 from gradcli.graph.array import Array
 from gradcli.graph.graph import Graph
 from gradcli.graph.node import Node
+from gradcli.graph.operation import Precedence
+from gradcli.graph.operations import OPERATIONS
 from gradcli.graph.rewrite import interpret, operation_key
+from gradcli.pages.recurrence import Recurrence
 
 _MANY = 40  # arguments of one operation whose leaves stand in one box: more are wider than a screen
 _JOINED = 7  # operations that join eight which stand side by side, as a sum does
 _SCOPES = 40  # boxes of a model that are read one by one: where there are more, deep parts become one
 MOST_BOXES = 200  # of a folded picture: more are too many to read
 _GROUP = 8  # nodes that are drawn as one: fewer are shown each by itself, and fit beside each other
+_TERMS = 4  # of a sum that is one box: fewer fit on a screen, addition by addition
 _ROUNDS = 4  # in which leaves are told apart; more are hardly ever needed
 
 Colours = Mapping[Node, int]
@@ -35,7 +39,8 @@ Positions = Mapping[Node, int]
 class Fold(NamedTuple):
     """The operations of a box: one, parts of `period` operations that follow each other, or some side by side.
 
-    The middle of a long system has operations of any kind, and so has a `part` of a model.
+    The middle of a long system has operations of any kind, and so has a `part` of a model.  A `loop` has the
+    operations of all its rounds, and a sum its additions, the last one at its end.
     """
 
     nodes: tuple[Node, ...]
@@ -43,29 +48,35 @@ class Fold(NamedTuple):
     side_by_side: bool = False
     middle: bool = False
     part: str = ""
+    loop: Recurrence | None = None
+    is_sum: bool = False
 
     @property
     def times(self) -> int:
         """The number of parts."""
-        return 1 if self.part else len(self.nodes) // self.period
+        if self.loop is not None:
+            return len(self.loop.rounds)
+        return 1 if self.part or self.is_sum else len(self.nodes) // self.period
 
 
-def folds(graph: Graph, nodes: Sequence[Node], fold: bool = True, unroll: bool = False) -> list[Fold]:
+def folds(
+    graph: Graph, nodes: Sequence[Node], fold: bool = True, unroll: bool = False, loops: Sequence[Recurrence] = ()
+) -> list[Fold]:
     """Return the folds of the computed nodes in topological order; without `fold`, each node is one.
 
-    With `unroll`, so is each that is repeated behind another one.
+    With `unroll`, so is each that is repeated behind another one, in one of the `loops` or not.
 
     Where there would be more than `MOST_BOXES` boxes, those in the middle become one.
 
     >>> from gradcli import parse
     >>> rows = "; ".join(f"h{k} = sin(x{k})" for k in range(10))
     >>> graph = parse(f"{rows}; y = {' + '.join(f'h{k}' for k in range(10))}")
-    >>> [f"{fold.nodes[0].op}, {fold.times} times" for fold in folds(graph, [n for n in graph.nodes if n.args])]
+    >>> [f"{fold.nodes[0].op}, {len(fold.nodes)} times" for fold in folds(graph, [n for n in graph.nodes if n.args])]
     ['sin, 10 times', 'add, 9 times']
     """
     if not fold:
         return [Fold((n,)) for n in nodes]
-    return _shortened(_parts(graph, nodes) if graph.parts else _repeated(graph, nodes, unroll))
+    return _shortened(_parts(graph, nodes) if graph.parts else _repeated(graph, nodes, unroll, loops))
 
 
 def _parts(graph: Graph, nodes: Sequence[Node]) -> list[Fold]:
@@ -85,16 +96,46 @@ def _parts(graph: Graph, nodes: Sequence[Node]) -> list[Fold]:
     return result
 
 
-def _repeated(graph: Graph, nodes: Sequence[Node], unroll: bool) -> list[Fold]:
-    """Return the folds of repeated parts, then of isomorphic operations, and the other nodes alone."""
-    chains = [] if unroll else _chains(graph, nodes)
-    rest = _without(nodes, chains)
+def _repeated(graph: Graph, nodes: Sequence[Node], unroll: bool, loops: Sequence[Recurrence]) -> list[Fold]:
+    """Return the folds of loops, sums and repeated parts, then of isomorphic operations, and the other nodes alone."""
+    kept = [] if unroll else [_of_loop(loop, nodes) for loop in loops]
+    kept += _sums(graph, _without(nodes, kept))
+    kept += [] if unroll else _chains(graph, _without(nodes, kept))
+    rest = _without(nodes, kept)
     beside = [Fold(tuple(group), 1, True) for group in isomorphic_groups(graph, rest)]
-    if beside:
-        whole = _in_order(nodes, [*chains, *beside, *_chains(graph, _without(rest, beside), _JOINED)])
+    joined = _chains(graph, _without(rest, beside), _JOINED) if beside else []
+    for wanted in ([*kept, *beside, *joined], kept):
+        whole = _in_order(nodes, wanted)
         if sum(len(part.nodes) for part in whole) == len(nodes):  # nothing stands in a circle
             return whole
-    return _in_order(nodes, chains)
+    return [Fold((n,)) for n in nodes]
+
+
+def _of_loop(loop: Recurrence, nodes: Sequence[Node]) -> Fold:
+    shown = {*nodes}
+    return Fold(tuple(n for part in loop.rounds for n in part if n in shown), len(loop.rounds[0]), loop=loop)
+
+
+def _sums(graph: Graph, nodes: Sequence[Node]) -> list[Fold]:
+    """Return the sums of many terms: additions whose results only the next one reads, and that have no names."""
+    readers: dict[Node, list[Node]] = {}
+    for n in graph.nodes:
+        for a in n.args:
+            readers.setdefault(a, []).append(n)
+    outputs, parts, root = set(graph.outputs.values()), dict[Node, list[Node]](), dict[Node, Node]()
+    for n in reversed(nodes):
+        if not _is_addition(n):
+            continue
+        mine = readers.get(n, [])
+        is_inner = len(mine) == 1 and mine[0] in root and mine[0].shape == n.shape and mine[0].args[0] is n
+        root[n] = root[mine[0]] if is_inner and n not in graph.labels and n not in outputs else n
+        parts.setdefault(root[n], []).append(n)
+    return [Fold((*reversed(inside),), is_sum=True) for inside in parts.values() if len(inside) + 1 >= _TERMS]
+
+
+def _is_addition(node: Node) -> bool:
+    row = OPERATIONS.get(node.op)
+    return row is not None and bool(row.infix) and row.arity == 2 and row.precedence is Precedence.SUM
 
 
 def _shortened(parts: list[Fold]) -> list[Fold]:
@@ -121,7 +162,8 @@ def _new_leaves(parts: Iterable[Fold]) -> Iterator[set[Node]]:
     seen: set[Node] = set()
     for part in parts:
         single = part.times == 1 and len(part.nodes[0].args) < _MANY
-        leaves = {a for a in part.nodes[0].args if a.is_leaf} - seen if single else set()
+        read = [a for n in (part.nodes if part.is_sum else part.nodes[:1]) for a in n.args]
+        leaves = {a for a in read if a.is_leaf} - seen if single else set()
         seen |= leaves
         yield leaves
 
@@ -135,10 +177,10 @@ def isomorphic_leaves(graph: Graph, parts: Sequence[Fold]) -> list[list[Node]]:
     alone = set(graph.outputs.values())
     for number, part in enumerate(parts):
         for i, n in enumerate(part.nodes):
-            many = part.times == 1 and len(n.args) >= _MANY
+            many = part.times == 1 and max(len(n.args), part.is_sum * len(part.nodes)) >= _MANY
             for k, a in enumerate(n.args):
                 if a.is_leaf:
-                    spot = (number, i % part.period, 0 if many or part.middle else k)
+                    spot = (number, 0 if many else i % part.period, 0 if many or part.middle else k)
                     mine = edges.setdefault(a, [])
                     if not part.middle or spot not in mine[-1:]:  # how often the middle reads it makes no difference
                         mine.append(spot)

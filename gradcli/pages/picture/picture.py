@@ -2,26 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
 
 from gradcli.graph.graph import Graph, depending
-from gradcli.graph.names import adjoint_name
+from gradcli.graph.names import array_name, fresh_names, indexed_name, may_be_barred
 from gradcli.graph.node import Node
 from gradcli.graph.operations import OPERATIONS
-from gradcli.graph.vjp import Pass, Sweep
+from gradcli.graph.vjp import Pass, Sweep, textbook_slope
 from gradcli.graph.weights import Weights
 from gradcli.notation.nodes import node_names, written_size
 from gradcli.pages.backward.loss import any_loss, loss, loss_name
-from gradcli.pages.backward.steps import local_derivative, reverse_step, rule, slopes, with_number
+from gradcli.pages.backward.steps import rule, slopes, standing_in, with_number
 from gradcli.pages.images import image_nodes
-from gradcli.pages.picture.boxes import NO_GRADIENT, REQUIRES_NONE, Arrow, Box, Kind, Path, Picture, View
+from gradcli.pages.picture.boxes import (
+    NO_GRADIENT,
+    REQUIRES_NONE,
+    Arrow,
+    Box,
+    Kind,
+    Path,
+    Picture,
+    Rounds,
+    View,
+    one_notation,
+)
 from gradcli.pages.picture.folding import Fold, folds, isomorphic_leaves
+from gradcli.pages.recurrence import Recurrence, loops_of_formulas
 from gradcli.pages.results import Array, Named, style_of
+from gradcli.pages.rounds import numbers_by_round, read_by_round
 from gradcli.pages.sections import Computed, Equal, Math, Name, Partial, Value, Words
+from gradcli.pages.system import recurrence_lines
 from gradcli.pages.trace import Reverse, Trace, numeric_trace, symbolic_trace
 
 _WRITTEN = 12  # operations of a repeated part that is written out: a line
@@ -49,8 +63,8 @@ def _computed(graph: Graph, names: Mapping[Node, str]) -> list[Node]:
 
 
 @np.errstate(all="ignore")
-def picture(graph: Graph, view: View) -> Picture:
-    """Return the picture of a system.
+def picture(graph: Graph, view: View, loss: str = "") -> Picture:
+    """Return the picture of a system; `loss` is what adjoints are derivatives of, if that is known without a cotangent.
 
     >>> from gradcli.graph.node import leaf
     >>> x = leaf()
@@ -59,13 +73,47 @@ def picture(graph: Graph, view: View) -> Picture:
     >>> [(box.name, box.kind, float(box.value), float(box.adjoint)) for box in result.boxes]
     [('x', 'leaf', 3.0, 6.0), ('y', 'output', 9.0, 1.0)]
     """
+    graph, view = folded(graph, view)
     swept = view.measured.swept(graph, view.wrt)
     scalar, whole = "", None
     if view.v is not None or any(p.slope is None for p in swept.passes):  # whose rules are about adjoints
         scalar, whole = _scalar(graph, view.v)
-    drawing = _Drawing(graph, swept, view, scalar or any_loss(graph))
+    drawing = _Drawing(graph, swept, view, loss or scalar or any_loss(graph))
     style = style_of(graph, [view.v] if view.v else [])
-    return Picture(tuple(drawing.boxes()), style, scalar, whole, drawing.middle)
+    return Picture(tuple(drawing.boxes()), style, scalar, whole, drawing.middle, drawing.barred, drawing.names)
+
+
+def folded(graph: Graph, view: View) -> tuple[Graph, View]:
+    """Return a system in which the elements of its loops have names, and the view of it in the names that it then has.
+
+    A picture of many statements has the loops of formulas folded, too.
+    """
+    if view.unroll or not view.fold:
+        return graph, view
+    loops = view.loops or loops_of_formulas(graph)
+    if not loops.loops:
+        return graph, view
+    at, v = view.at, view.v
+    at = at and {loops.inputs.get(name, name): a for name, a in at.items()}
+    v = v and {loops.renamed.get(name, name): a for name, a in v.items()}
+    wrt = [loops.inputs.get(name, name) for name in view.wrt]
+    return loops.with_elements, replace(view, wrt=wrt, at=at, v=v, loops=loops)
+
+
+def shown_names(graph: Graph, parts: Sequence[Fold]) -> dict[Node, str]:
+    """Return the names of nodes, in which those without a box are numbered behind the others.
+
+    The additions within a sum have the name of the whole: their slopes are 1.
+    """
+    hidden = {n for part in parts if part.is_sum or part.loop for n in part.nodes[:-1]}
+    fresh = fresh_names({*graph.inputs, *graph.names})
+    named = [n for n in graph.nodes if not n.is_constant or n in graph.labels]
+    ordered = sorted(named, key=hidden.__contains__)
+    names = {n: graph.labels.get(n) or next(fresh) for n in ordered}
+    for part in parts:
+        if part.is_sum:
+            names |= dict.fromkeys(part.nodes, names[part.nodes[-1]])
+    return {n: names[n] for n in named}
 
 
 def _scalar(graph: Graph, v: Named | None) -> tuple[str, Math | None]:
@@ -78,12 +126,12 @@ def _scalar(graph: Graph, v: Named | None) -> tuple[str, Math | None]:
     return name, loss(graph, v, name)
 
 
-def _trace(graph: Graph, swept: Sweep, view: View) -> Trace:
+def _trace(graph: Graph, swept: Sweep, view: View, names: Mapping[Node, str]) -> Trace:
     """Return the trace at the point, or in formulas where they can be read; otherwise one of names alone."""
     if view.at is not None:
         # Local derivatives are the same for any v.
         v = view.v or {name: np.zeros(y.shape) for name, y in graph.outputs.items()}
-        return numeric_trace(graph, swept, view.at, [v], view.measured)
+        return replace(numeric_trace(graph, swept, view.at, [v], view.measured), names=names)
     nothing = Reverse({}, {}, {}, {}, {})
     if view.v is not None and len(graph.nodes) <= _SMALL and not any(n.shape for n in graph.nodes):
         from gradcli.algebra.formulas import TooDeepError
@@ -92,7 +140,7 @@ def _trace(graph: Graph, swept: Sweep, view: View) -> Trace:
             return symbolic_trace(graph, swept, [view.v])
         except TooDeepError:
             pass
-    return Trace(graph, node_names(graph), swept.passes, {}, (nothing,))
+    return Trace(graph, names, swept.passes, {}, (nothing,))
 
 
 class _Drawing:
@@ -103,12 +151,13 @@ class _Drawing:
         self.scalar = scalar
         self.view = view
         self.swept = swept
-        self.trace = _trace(graph, swept, view)
+        loops = view.loops.loops if view.loops else ()
+        self.parts = folds(graph, _computed(graph, node_names(graph)), view.fold, view.unroll, loops)
+        self.trace = _trace(graph, swept, view, shown_names(graph, self.parts))
         self.names = self.trace.names
         self.named = frozenset(self.names.values())
         self.outputs = frozenset(graph.outputs.values())
-        self.parts = folds(graph, _computed(graph, self.names), view.fold, view.unroll)
-        chains = [part for part in self.parts if part.times > 1 and not part.side_by_side]
+        chains = [part for part in self.parts if (part.times > 1 and not part.side_by_side)]
         self.repeated = {n for part in chains for n in part.nodes}
         groups = isomorphic_leaves(graph, self.parts) if view.fold else []
         self.groups = {leaf: group for group in groups for leaf in group}
@@ -116,6 +165,9 @@ class _Drawing:
         self.images = image_nodes(graph) & {*graph.inputs.values(), *graph.names.values()}
         self.varying = depending(graph.nodes, graph.inputs.values())
         self.active = depending(graph.nodes, (graph.inputs[name] for name in view.wrt))
+        hidden = {n for part in self.parts if part.times > 1 or part.part or part.middle for n in part.nodes[:-1]}
+        told = (name for n, name in self.names.items() if n in self.active and n not in hidden)
+        self.barred = all(may_be_barred(array_name(name)) for name in told if name != scalar)
         self.passes: dict[tuple[Node, Node], list[Pass]] = {}
         for p in swept.passes:
             self.passes.setdefault((p.node, p.argument), []).append(p)
@@ -138,16 +190,22 @@ class _Drawing:
         return Words(tuple(parts[1:])) if parts else None
 
     def _pass(self, p: Pass) -> Math:
-        adjoint = adjoint_name(self.names[p.node], self.scalar)
-        if self.view.at is not None:
-            return local_derivative(reverse_step(self.trace, 0, p, adjoint))
-        to = adjoint_name(self.names[p.argument], self.scalar)
-        return rule(p, self.names, adjoint, to, self.trace.several(p.argument))
+        hook, to = self.trace.calls[0].hooks.get(p.node), self._bar(self.names[p.argument])
+        adjoint = self._bar(self.names[p.node]) if hook is None else hook.name
+        formula = rule(p, self.names, adjoint, to, self.trace.several(p.argument))
+        return with_number(formula, self.trace.calls[0].slopes.get(p)) if self.view.at is not None else formula
+
+    def _bar(self, name: str) -> str:
+        return one_notation(name, self.scalar, self.barred)
 
     def boxes(self) -> list[Box]:
         """Return the boxes, with leaves right before their first reader."""
         for fold in self.parts:
-            if fold.times > 1 or fold.part:
+            if fold.is_sum:
+                self._sum(fold)
+            elif fold.loop is not None:
+                self._loop(fold, fold.loop)
+            elif fold.times > 1 or fold.part:
                 self._fold(fold)
             else:
                 self._compute(fold.nodes[0])
@@ -156,10 +214,10 @@ class _Drawing:
                 self._leaf(n)
         return self.drawn
 
-    def _add(self, box: Box, nodes: Iterable[Node]) -> None:
+    def _add(self, box: Box, nodes: Sequence[Node]) -> None:
         for n in nodes:
             self.index[n] = len(self.drawn)
-        self.drawn.append(box)
+        self.drawn.append(replace(box, nodes=tuple(nodes)))
 
     def _kind(self, node: Node) -> Kind:
         return "output" if node in self.outputs else "leaf" if node.is_leaf else "intermediate"
@@ -172,7 +230,7 @@ class _Drawing:
             value = value.astype(bool)
         kind = self._kind(node)
         return Box(
-            name, kind, formula, node.shape, value, adjoint, tuple(arrows), others, times, (), self.scalar,
+            name, kind, formula, node.shape, value, adjoint, tuple(arrows), others, times, (), (self._bar(name),),
             node in self.images and times == 1, tuple(self._paths(node)) if times == 1 else (),
         )  # fmt: skip
 
@@ -245,13 +303,74 @@ class _Drawing:
         else:
             self._leaf(argument)
 
+    def _sum(self, fold: Fold) -> None:
+        """Add the box of a sum, with an arrow for each term; terms that share a box have one without a derivative."""
+        root, inside = fold.nodes[-1], set(fold.nodes)
+        signs: dict[Node, int] = {}
+        for n in fold.nodes:
+            for k, a in enumerate(n.args):
+                if a not in inside and a in self.names:
+                    passed = next((p for p in self.passes.get((n, a), ()) if p.position == k), None)
+                    sign = textbook_slope(*standing_in(n, self.names)[:1], k).value
+                    signs[a] = signs.get(a, 0) + int(sign or 0) * (passed is not None)
+        arrows: dict[int, Math | None] = {}
+        for a, sign in signs.items():
+            self._leaf_or_group(a)
+            slope = Equal((Partial(self.names[root], self.names[a], local=True), Value.of(sign)))
+            is_alone = a in self.active and self.index[a] not in arrows and a not in self.together
+            arrows[self.index[a]] = slope if is_alone else None
+        names = {n: name for n, name in self.names.items() if n not in inside or n is root}
+        short = len(signs) == len(arrows) <= _WRITTEN
+        formula: Math = Computed(root, names) if short else f"sum of {len(fold.nodes) + 1:,} terms"
+        self._add(self._box(root, formula, [Arrow(*pair) for pair in arrows.items()]), fold.nodes)
+
+    def _loop(self, fold: Fold, loop: Recurrence) -> None:
+        """Add the box of a loop: its statements, the element that it ends with, and what is said of each round."""
+        assert self.view.loops is not None
+        ends = {n: stem for stem, members in loop.members.items() for n in [members[max(members)]]}
+        carried = [n for n, stem in ends.items() if stem in loop.carried]
+        node = next((n for n in reversed(ends) if n in self.outputs), None) or (carried or [*ends])[-1]
+        arrows = self._arrows_from_outside(fold.nodes)
+        box = self._box(node, None, arrows, fold.times)
+        statements = tuple(line.sides for line in recurrence_lines(loop))
+        others = tuple(other for other in box.others if other not in loop.members)
+        self._add(replace(box, statements=statements, rounds=(*self._rounds(loop),), others=others), fold.nodes)
+
+    def _rounds(self, loop: Recurrence) -> Iterator[Rounds]:
+        """Yield what each round adds to the adjoint of what all of them read, and the adjoints that are carried on."""
+        assert self.view.loops is not None
+        trace = self.trace.calls[0]
+        contributions = {(p.node, p.position): a for p, a in trace.contributions.items()}
+        passed = {*self.swept.adjoints, *((p.node, p.position) for p in self.swept.passes)}
+        for name, reads in read_by_round(loop, self.view.loops.graph).items():
+            if any(r not in passed for mine in reads.values() for r in mine):
+                continue  # no gradient flows there
+            is_known = self.view.at is not None and self.view.v is not None
+            numbers = (numbers_by_round(reads, trace.adjoints, contributions) if is_known else None) or {}
+            sizes = {k: _size(a) if a.shape else abs(float(a)) for k, a in numbers.items()}
+            is_carried = name in loop.carried
+            what = ["added to ", "", "norms added to ", "norms of "][is_carried + 2 * self._has_axes(name, loop)]
+            bar = self._bar(indexed_name(name, loop.index) if is_carried else name)
+            yield Rounds(what, bar, loop.index, reads, sizes)
+
+    def _has_axes(self, name: str, loop: Recurrence) -> bool:
+        """Return whether what all rounds of a loop read, or a list that it carries, are arrays."""
+        nodes = loop.members.get(name, {}).values() or [n for n in loop.shared if self.graph.labels.get(n) == name]
+        return any(n.shape for n in nodes)
+
+    def _arrows_from_outside(self, nodes: Sequence[Node]) -> list[Arrow]:
+        """Return an arrow from each box that some nodes read, after the boxes of their leaves."""
+        inside = set(nodes)
+        outside = [a for n in nodes for a in n.args if a not in inside and a in self.names]
+        for argument in sorted(outside, key=lambda argument: argument not in self.groups):
+            self._leaf_or_group(argument)
+        return [Arrow(source, None) for source in dict.fromkeys(self.index[a] for a in outside)]
+
     def _fold(self, fold: Fold) -> None:
         """Add the box of a fold."""
         nodes, inside = fold.nodes, set(fold.nodes)
         outside = [a for n in nodes for a in n.args if a not in inside and a in self.names]
-        for argument in sorted(outside, key=lambda argument: argument not in self.groups):
-            self._leaf_or_group(argument)
-        arrows = [Arrow(source, None) for source in dict.fromkeys(self.index[a] for a in outside)]
+        arrows = self._arrows_from_outside(nodes)
         if fold.middle:
             self._add(self._middle(nodes, arrows), nodes)
             return
@@ -275,7 +394,8 @@ class _Drawing:
             self.middle += f", of which {outputs:,} {'are outputs' if outputs > 1 else 'is an output'}"
         ends = (self.names[nodes[0]], self.names[nodes[-1]])
         name = ", …, ".join(ends)
-        return Box(name, "intermediate", self.middle, (), None, None, tuple(arrows), (), len(nodes), ends, self.scalar)
+        bars = tuple(map(self._bar, ends))
+        return Box(name, "intermediate", self.middle, (), None, None, tuple(arrows), (), len(nodes), ends, bars)
 
     def _group(self, nodes: Sequence[Node], formula: Math, arrows: Sequence[Arrow]) -> Box:
         """Return the box of isomorphic operations, with the values and adjoints of all."""
@@ -283,7 +403,8 @@ class _Drawing:
         values, adjoints = [box.value for box in boxes], [box.adjoint for box in boxes]
         ends = (boxes[0].name, boxes[-1].name)
         name = (", …, " if len(nodes) > 2 else ", ").join(ends)
-        box = replace(boxes[0], name=name, value=_stacked(values), others=(), ends=ends)
+        bars = tuple(map(self._bar, ends))
+        box = replace(boxes[0], name=name, value=_stacked(values), others=(), ends=ends, bars=bars)
         none = all(isinstance(a, str) for a in adjoints)
         return box if none else replace(box, adjoint=_stacked(adjoints))
 

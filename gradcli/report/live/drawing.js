@@ -20,6 +20,7 @@ function showEdges(page, seen) {
     const total = passes.map((i) => flat(page.tape.slope(page.tape.passes[i], page.values))).reduce(plus);
     put(element, known ? ` = ${total.length > 1 ? summary([total.length], total, 16) : short(total[0])}` : "");
   }
+  showRounds(page, (seen ?? { back: page.back }).back);
   for (const { element, node } of [...page.boxes, ...page.rows]) {
     const step = current && (current.node ?? (current.pass === undefined ? null : page.tape.passes[current.pass].argument));
     element.classList.toggle("ahead", Boolean(seen) && !seen.known.has(node));
@@ -77,4 +78,27 @@ function showPulse(page, i) {
 
 function isWaiting(page, seen, k) {
   return Boolean(seen) && (page.at <= page.forwards || seen.waiting.has(k));
+}
+
+function showRounds(page, back) {
+  // What a loop says of its rounds: bars between the first and the last size.
+  for (const element of page.all("[data-rounds]")) {
+    const sizes = element.dataset.rounds.split(";").map((round) => {
+      const parts = round.split("+").map((id) => (id[0] === "p" ? back.brought : back.adjoints)[Number(id.slice(1))]);
+      return parts.some((x) => x === null || x === undefined) ? NaN : norm(parts.map(flat).reduce(plus));
+    });
+    put(element, sizes.every(Number.isNaN) ? "…" : `${short3(sizes[0])} ${bars(sizes)} ${short3(sizes.at(-1))}`);
+  }
+}
+
+const short3 = (x) => short(Number(x.toPrecision(3)));
+
+function bars(numbers) {
+  // Numbers as bars, as gradcli's text has them: the lowest and the highest as far apart as bars go.
+  let shown = numbers.length > MOST_BARS
+    ? Array.from({ length: MOST_BARS }, (_, k) => numbers[Math.round((k * (numbers.length - 1)) / (MOST_BARS - 1))]) : numbers;
+  const finite = shown.filter(Number.isFinite);
+  if (finite.length && Math.min(...finite) > 0 && Math.max(...finite) > 100 * Math.min(...finite)) shown = shown.map(Math.log);
+  const [low, high] = [Math.min(...shown.filter(Number.isFinite)), Math.max(...shown.filter(Number.isFinite))];
+  return shown.map((x) => (Number.isFinite(x) ? BARS[Math.round((7 * (x - low)) / (high - low || 1))] : "×")).join("");
 }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 
 from gradcli.pages.live import LivePage
@@ -15,6 +16,7 @@ from gradcli.text.wrapping import cells
 _LETTERS, _SMALL_LETTERS = 34, 30  # of a line
 _NUMBER, _ARRAY, _SMALL_ARRAY = 10, 27, 17  # letters that a number or an array may have
 _MARGIN = 12.0
+_OWN_LOOK = re.compile(r' class="gg-text"|(?<=><path) class="gg-(?:line|head)"')  # which the page's style says of all
 
 
 def drawn(page: LivePage, horizontal: bool = False) -> str:
@@ -27,7 +29,7 @@ def drawn(page: LivePage, horizontal: bool = False) -> str:
         [
             f'<svg class="picture" role="group" aria-label="{escaped(page.title[:200])}: the graph" {size}>',
             f'<g transform="translate({_MARGIN} {_MARGIN})">',
-            *drawing.elements(),
+            *(_OWN_LOOK.sub("", element) for element in drawing.elements()),
             "</g></svg>",
         ]
     )
@@ -39,21 +41,23 @@ class _Signs:
     def __init__(self, page: LivePage, horizontal: bool) -> None:
         self.page, self.horizontal = page, horizontal
         self.labels = Labels(page.drawing, 6)
-        nodes = {n.name: k for k, n in enumerate(page.nodes) if n.name}
-        self.indices = [nodes.get(box.name, -1) if box.times == 1 else -1 for box in page.drawing.boxes]
-        self.passes: dict[tuple[int, int], list[int]] = {}
-        for k, p in enumerate(page.passes):
-            self.passes.setdefault((p.node, page.nodes[p.node].args[p.position]), []).append(k)
+        nodes = {n.name: k for k, n in enumerate(page.nodes) if n.name and n.within < 0}
+        self.indices = [nodes.get(box.name, -1) if not box.ends else -1 for box in page.drawing.boxes]
+        self.box_of = {n: k for k, inside in enumerate(page.inside) for n in inside}
+        self.passes: dict[tuple[int, int], list[int]] = {}  # by the boxes that they lead from and to
+        for i, p in enumerate(page.passes):
+            ends = (self.box_of.get(p.node, -1), self.box_of.get(page.nodes[p.node].args[p.position], -1))
+            self.passes.setdefault(ends, []).append(i)
 
     def sign(self, k: int, far: Sequence[str]) -> Sign:
         """Return the content of a box, given the names of the sources whose lines are not drawn."""
         box, node = self.page.drawing.boxes[k], self.indices[k]
         ports, passes = [], []
         for arrow, text, name in zip(box.arrows, self.labels.locals(box), far, strict=True):
-            between = self.passes.get((node, self.indices[arrow.source]), []) if node >= 0 else []
+            between = self.passes.get((k, arrow.source), [])
             is_number = isinstance(arrow.local, Formula) and arrow.local.number is not None
             said = [Line("local", f"from {name}")] if name else []
-            ports.append([*said, *self.port(text, [] if is_number else between)])
+            ports.append([*said, *self.port(text, [] if is_number or len(box.nodes) != 1 else between)])
             passes.append(" ".join(map(str, between)))
         ours = f' data-box="{escaped(box.name)}" data-node="{node}"' if node >= 0 else ""
         return Sign(box, ports, [*self.inside(box, node)], (), ours, passes, self.horizontal)
@@ -79,6 +83,9 @@ class _Signs:
         yield from _with_number(lines, self.mark("value", node), room, _LETTERS + 4)
         if n.adjoint is not None:
             yield Line("adjoint", n.bar, self.mark("adjoint", node), room)
+        for rounds, marks in zip(box.rounds, self.page.rounds.get(node, ()), strict=True):
+            said = "".join(map(self.labels.writer.write, rounds.math()))
+            yield Line("adjoint", said, f'<tspan data-rounds="{marks}"></tspan>', 24 + min(24, len(rounds.reads)))
 
     def mark(self, kind: str, k: int) -> str:
         """Return the part of a line that changes."""

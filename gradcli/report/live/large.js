@@ -117,3 +117,24 @@ class Large {
     context.putImageData(image, 0, 0);
   }
 }
+
+function showHeat(page, { element, kind, node }, seen) {
+  // An array as cells: green above 0, purple below, white at 0, on one scale.
+  const value = seen && !seen.known.has(node) ? null : page.values[node];
+  const array = kind === "value" ? value : (seen ? seen.back : page.back).adjoints[node];
+  element.hidden = array === null || array === undefined;
+  if (element.hidden) return;
+  const { shape, size } = page.nodes[node];
+  const columns = shape.at(-1);
+  const largest = array.reduce((most, x) => (Number.isFinite(x) ? Math.max(most, Math.abs(x)) : most), 0) || 1;
+  Object.assign(element, { width: columns, height: size / columns });
+  element.style.width = `${Math.max(24, Math.min(280, 8 * columns))}px`;
+  const image = new ImageData(columns, size / columns);
+  array.forEach((x, k) => {
+    const end = x > 0 ? [27, 120, 55] : [118, 42, 131];
+    const share = Number.isFinite(x) ? Math.abs(x) / largest : 1;
+    image.data.set([...(Number.isFinite(x) ? end : [178, 24, 43]).map((e) => 255 + share * (e - 255)), 255], 4 * k);
+  });
+  element.getContext("2d").putImageData(image, 0, 0);
+  element.title = say("heatScale", short(array.reduce((a, b) => Math.min(a, b))), short(array.reduce((a, b) => Math.max(a, b))));
+}

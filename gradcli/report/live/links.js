@@ -62,7 +62,7 @@ function fromLink(page) {
 }
 
 function linkedCut(page, [, kind, factor], name) {
-  const k = page.nodes.findIndex((n) => n.name === name && n.call);
+  const k = page.nodes.findIndex((n) => n.name === name && n.call && n.within < 0);
   if (k < 0) return;
   if (kind !== "hook") page.state.cuts.set(k, kind);
   else if (read(factor ?? "") !== null) page.state.hooks.set(k, read(factor));

@@ -17,7 +17,8 @@ from gradcli.graph.names import AdjointName, element_names
 from gradcli.graph.shapes import Shape
 from gradcli.pages.live import LiveNode, LivePage
 from gradcli.report.live.drawing import drawn
-from gradcli.report.live.numbers import GRID, exact, packed, shown
+from gradcli.report.live.numbers import DIGITS_SHOWN, GRID, exact, packed, shown
+from gradcli.report.text_math import TextWriter
 
 _NOTHING = "base-uri 'none'; form-action 'none'"
 _DATA = re.compile(r"[xXyYtT]|inputs?|images?|data|targets?|labels?")  # arrays that are no parameters, beside others
@@ -105,6 +106,8 @@ def data(page: LivePage, key: str) -> dict[str, Any]:
         row: dict[str, Any] = {"n": printable(n.name), "b": printable(n.bar), "k": n.kind, "s": list(n.shape)}
         if n.single:
             row["o"] = 1
+        if n.within >= 0:
+            row["w"] = n.within
         if n.call is not None:
             row |= {"f": printable(n.formula), "a": list(n.args), "c": [n.call.function, list(n.call.reads)]}
         else:
@@ -291,6 +294,9 @@ class _Section:
     # The system
 
     def system(self) -> Iterator[str]:
+        writer = TextWriter(self.page.drawing.style, 6)
+        for sides in self.page.recurrences:
+            yield f'<p class="recurrence"><code>{text(" = ".join(writer.sides(sides)))}</code></p>'
         for k in self.page.statements:
             n = self.page.nodes[k]
             outputs = [name for name, j in self.page.outputs.items() if j == k]
@@ -320,9 +326,9 @@ class _Section:
                 return value
             bar = f'<span class="bar-name">{text(n.bar)}</span>'
             return f'{value}<span class="adjoint">{bar} = {self.mark("adjoint", k, 0, name, float(n.adjoint))}</span>'
-        if n.value.size > GRID:
-            both = f'<span class="equals">= <span data-value="{k}"></span></span>'
-            bar = f'<span class="adjoint">{text(n.bar)} = <span data-adjoint="{k}"></span></span>'
+        if n.value.size > DIGITS_SHOWN:
+            both = f'<span class="equals">= <span data-value="{k}"></span>{heat("value", k, n.name)}</span>'
+            bar = f'<span class="adjoint">{text(n.bar)} = <span data-adjoint="{k}"></span>{heat("adjoint", k, n.bar)}</span>'
             return both + (bar if n.adjoint is not None else "")
         names, values = element_names(name, n.shape), n.value.reshape(-1)
         adjoints = None if n.adjoint is None else n.adjoint.reshape(-1)
@@ -397,6 +403,11 @@ def grid(shape: Shape, cell: Callable[[int], str]) -> str:
         inner = "".join(f"<tr>{''.join(f'<td>{c}</td>' for c in row)}</tr>" for row in rows[k : k + block])
         tables.append(f'<table class="grid">{inner}</table>')
     return f'<div class="scroll">{"".join(tables)}</div>'
+
+
+def heat(kind: str, k: int, name: str) -> str:
+    """Return the cells of an array in colours, which the script draws."""
+    return f'<canvas class="heat" data-heat="{kind} {k}" role="img" aria-label="{text(say("heat", name))}"></canvas>'
 
 
 def button(action: str, label: str = "") -> str:

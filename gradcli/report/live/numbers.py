@@ -11,6 +11,7 @@ from gradcli.pages.results import Array
 
 DIGITS = 6
 GRID = 64  # entries of an array that has a field for each
+DIGITS_SHOWN = 16  # entries of a result whose digits are shown: more are cells in colours
 _INTEGERS = 10**15  # below which a number that is one is written as one
 
 

@@ -84,8 +84,10 @@ function pathOf(page, end, back) {
   // The nodes from the first to the last that is computed, last first, and the factors between them.
   const [way, factors] = [[], back ? [flat(page.state.v.get(end.at))[0]] : []];
   for (let step = end; step; step = step.from) {
-    way.push(step.at);
-    if (step.factor !== null) factors.push(step.factor);
+    // Within a sum, slopes are 1.
+    const into = back ? step.from?.at : step.at;
+    if (page.nodes[step.at].within < 0) way.push(step.at);
+    if (step.factor !== null && page.nodes[into].within < 0) factors.push(step.factor);
   }
   if (!back) way.reverse();
   if (!back) factors.reverse();

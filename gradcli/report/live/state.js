@@ -142,8 +142,8 @@ class Page {
   }
 
   timeline() {
-    const forward = this.nodes.flatMap((n, k) => (n.call ? [{ node: k }] : []));
-    const backward = this.back.brought.flatMap((x, i) => (x === undefined ? [] : [{ pass: i }]));
+    const forward = this.nodes.flatMap((n, k) => (n.call && n.within < 0 ? [{ node: k }] : []));
+    const backward = this.back.brought.flatMap((x, i) => (x === undefined || !this.tape.isShown(this.tape.passes[i]) ? [] : [{ pass: i }]));
     return [...forward, { seed: true }, ...backward];
   }
 
@@ -203,6 +203,10 @@ class Page {
     this.rows = this.all("[data-row]").map((e) => ({ element: e, node: Number(e.dataset.row) }));
     for (const input of this.all("[data-input], [data-cotangent]")) addField(this, input);
     this.sliders = this.all("[data-slider]").map((e) => ({ element: e, node: Number(e.dataset.slider) }));
+    this.heats = this.all("[data-heat]").map((element) => {
+      const [kind, node] = element.dataset.heat.split(" ");
+      return { element, kind, node: Number(node) };
+    });
     this.large = this.all("[data-large]").map((e) => new Large(this, e));
   }
 
@@ -223,6 +227,7 @@ class Page {
     for (const field of this.fields.values()) showField(this, field);
     for (const slider of this.sliders) showSlider(this, slider);
     for (const large of this.large) large.show();
+    for (const heat of this.heats) showHeat(this, heat, seen);
     showEdges(this, seen);
     showSteps(this);
     showAlarms(this);

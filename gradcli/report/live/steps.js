@@ -184,6 +184,7 @@ function showHeadline(page) {
 
 function lossText(page) {
   // What L is, in numbers: 1·y0 + 10·y1.
+  if (page.data.v.length === 1 && page.data.v[0][1] === page.data.scalar && page.state.v.get(page.outputs[0])[0] === 1) return `${page.data.scalar} = ${short(page.loss)}`;
   const terms = [...page.byCotangent].map(([name, k]) => {
     const v = page.state.v.get(k);
     const output = name.slice(0, -2);

@@ -5,13 +5,18 @@ class Tape {
     this.kernels = kernels;
     this.nodes = data.nodes.map((n) => ({
       name: n.n, bar: n.b, kind: n.k, shape: n.s, size: n.s.reduce((a, b) => a * b, 1), single: Boolean(n.o),
-      formula: n.f ?? "", args: n.a ?? [], call: n.c ?? null, start: n.v?.map(numberOf) ?? null,
+      within: n.w ?? -1, formula: n.f ?? "", args: n.a ?? [], call: n.c ?? null, start: n.v?.map(numberOf) ?? null,
     }));
     this.passes = data.passes.map((p) => ({
       node: p[0], argument: this.nodes[p[0]].args[p[1]], rule: p[2], contribution: p[3], slope: p[4],
     }));
     this.wrt = new Set(data.wrt);
     this.constants = this.nodes.map((n) => (n.call || !n.start ? null : this.kept(n, n.start)));
+  }
+
+  isShown(pass) {
+    // Whether a pass is a step: one to an addition within a sum is a part of the sum's.
+    return this.nodes[pass.argument].within < 0;
   }
 
   kept(node, value) {
@@ -70,7 +75,7 @@ class Tape {
     let made = 0;
     this.passes.forEach((pass, i) => {
       if (!requires[pass.node] || !requires[pass.argument] || adjoints[pass.node] === null || made >= most) return;
-      made += 1;
+      if (this.isShown(pass)) made += 1;
       hooked(pass.node);
       brought[i] = this.kept(this.nodes[pass.argument], this.called(pass.contribution, pass, values, adjoints[pass.node]));
       add(pass.argument, brought[i]);

@@ -38,6 +38,8 @@ def _lines(picture: Picture, labels: Labels, options: Options) -> Iterator[str]:
         for arrow, text in zip(box.arrows, labels.locals(box), strict=True):
             said = f" [label={_quoted([f'  {line}' for line in lines_of(text, _LABEL)])}]" if text else ""
             yield f"  n{arrow.source} -> n{k}{said}"
+        if box.repeats:
+            yield f'  n{k} -> n{k} [label="  {box.times:,} times"]'
     yield "}"
 
 

@@ -18,6 +18,7 @@ from gradcli.text.wrapping import cells
 CELL, LINE = 8.1, 18.0  # of a letter of the boxes, which is 13 pixels high; fonts differ a little
 SMALL_CELL, SMALL_LINE = 6.9, 15.0  # of what is said at an arrow: 11 pixels
 PAD = 10.0
+_RETURN = 40.0  # of room for the arrow that returns to a box
 ROUND = {LEAF: 14, INTERMEDIATE: 3, OUTPUT: 3}
 _BARRED = re.compile("([^\x00-\u036f])\u0304")  # Greek, say: many a font puts its bars beside such letters
 
@@ -81,9 +82,17 @@ class Sign:
         width = max([beside(self.images), *(line.width for line in self.lines)]) + 2 * PAD
         height = self.text + (max(image.height for image in self.images) + PAD if self.images else 0.0)
         if self.horizontal:
-            return Size.of(height, self.head + width, [max(20.0, len(port) * SMALL_LINE + 6) for port in self.ports])
-        ports = [max([24.0, *(line.width + PAD for line in port)]) for port in self.ports]
-        return Size.of(width, self.head + height, ports)
+            ports = [max(20.0, len(port) * SMALL_LINE + 6) for port in self.ports]
+            result = Size.of(height, self.head + width, ports)
+        else:
+            ports = [max([24.0, *(line.width + PAD for line in port)]) for port in self.ports]
+            result = Size.of(width, self.head + height, ports)
+        return result._replace(width=result.width + 2 * self.aside)
+
+    @property
+    def aside(self) -> float:
+        """The room on both sides of a box that an arrow returns to."""
+        return _RETURN * self.box.repeats
 
 
 class Picture(NamedTuple):
@@ -152,17 +161,21 @@ def _curve(c: Curve, horizontal: bool, passes: Sequence[str]) -> str:
 
 def _tip(x: float, y: float, horizontal: bool) -> str:
     if horizontal:
-        return f"M{short(x - 7)} {short(y - 4)}L{short(x)} {short(y)}L{short(x - 7)} {short(y + 4)}z"
-    return f"M{short(x - 4)} {short(y - 7)}L{short(x)} {short(y)}L{short(x + 4)} {short(y - 7)}z"
+        return f"M{short(x - 7)} {short(y - 4)}l7 4l-7 4z"
+    return f"M{short(x - 4)} {short(y - 7)}l4 7l4 -7z"
 
 
 def _box(sign: Sign, position: Position) -> Iterator[str]:
     x, y, (across, along, _) = position.left, position.top, sign.size()
+    across -= 2 * sign.aside
+    x, y = (x, y + sign.aside) if sign.horizontal else (x + sign.aside, y)
     width, height = (along, across) if sign.horizontal else (across, along)
     yield f'<g class="gg-node"{sign.attributes}>'
+    if sign.box.repeats:
+        yield from _return(sign, x, y, width, height)
     where = f'x="{short(x)}" y="{short(y)}" width="{short(width)}" height="{short(height)}"'
     yield f'<rect class="{look(sign.box.kind)}" {where} rx="{ROUND[sign.box.kind]}"/>'
-    yield from _ports(sign, position)
+    yield from _ports(sign, position, (x, y, across))
     x, y = (x + sign.head, y) if sign.horizontal else (x, y + sign.head)
     base = y
     for line in sign.lines:
@@ -174,9 +187,24 @@ def _box(sign: Sign, position: Position) -> Iterator[str]:
     yield "</g>"
 
 
-def _ports(sign: Sign, position: Position) -> Iterator[str]:
-    """Yield the labels of the arrows into a box as SVG, with lines between them."""
-    x, y, (across, _, sizes) = position.left, position.top, sign.size()
+def _return(sign: Sign, x: float, y: float, width: float, height: float) -> Iterator[str]:
+    """Yield the arrow that returns from the end of a box to its beginning, and how many rounds there are."""
+    times = Line("local", f"{sign.box.times:,}×")
+    if sign.horizontal:
+        top, left, right = y + height, x + 14, x + width - 14
+        yield f'<path class="gg-line" d="M{short(right)} {short(top)}v22H{short(left)}v-14"/>'
+        yield f'<path class="gg-head" d="M{short(left - 4)} {short(top + 8)}l4 -7l4 7z"/>'
+        yield times.element((left + right) / 2, top + 36, middle=True)
+        return
+    left, low, high = x + width, y + height - 12, y + 12
+    yield f'<path class="gg-line" d="M{short(left)} {short(low)}h22V{short(high)}h-14"/>'
+    yield f'<path class="gg-head" d="M{short(left + 8)} {short(high - 4)}l-7 4l7 4z"/>'
+    yield times.element(left + 3, (low + high) / 2 + 4)
+
+
+def _ports(sign: Sign, position: Position, corner: tuple[float, float, float]) -> Iterator[str]:
+    """Yield the labels of the arrows into a box as SVG, with lines between them; `corner` with the width across."""
+    (x, y, across), sizes = corner, sign.size().ports
     if sign.head:
         rule = f"M{short(x + sign.head)} {short(y)}v" if sign.horizontal else f"M{short(x)} {short(y + sign.head)}h"
         yield f'<path class="gg-rule" d="{rule}{short(across)}"/>'

@@ -5,14 +5,15 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from gradcli.graph.names import adjoint_name
-from gradcli.pages.picture.boxes import Box, Picture
+from gradcli.pages.picture.boxes import Box, Picture, Rounds
 from gradcli.pages.sections import Equal, Math, Name, Partial, Product, Words
 from gradcli.report.text_math import TextWriter
+from gradcli.text.bars import curve
 from gradcli.text.wrapping import TIED, broken, cells
 
 _NAME = re.compile(r"∂[\w\u0304]+/∂\w+|[\w\u0304]+")
 _PATHS = 4  # that are shown of a box
+_BARS = 24  # of a loop's rounds: a line
 _BESIDE = 12  # letters beside a long name
 LEAF, INTERMEDIATE, OUTPUT = "leaf", "intermediate", "output"
 
@@ -33,12 +34,18 @@ class Labels:
         return self.writer.sides(tuple(box.reverse()))
 
     def value_lines(self, box: Box, letters: int) -> list[str]:
-        """Return the equation of a value in lines of at most so many letters."""
-        return _sides(self.equation(box), letters)
+        """Return the statements of a loop, and the equation of a value, in lines of at most so many letters."""
+        statements = [line for s in box.statements for line in _sides(self.writer.sides(s), letters * 3 // 2)]
+        return [*statements, *_sides(self.equation(box), letters)]
 
     def adjoint_lines(self, box: Box, letters: int) -> list[str]:
-        """Return the equation of the adjoint in lines of at most so many letters; none without an adjoint."""
-        return _sides(self.reverse(box), letters)
+        """Return the equation of the adjoint in lines of so many letters, and what is said of each round."""
+        return [*_sides(self.reverse(box), letters), *map(self.rounds_line, box.shown_rounds)]
+
+    def rounds_line(self, rounds: Rounds) -> str:
+        """Return what a loop says of a quantity in each round: bars between the first and the last number."""
+        said = "".join(map(self.writer.write, rounds.math()))
+        return said.replace("…", curve([*rounds.sizes.values()], _BARS), 1)
 
     def locals(self, box: Box) -> list[str]:
         """Return the label of each arrow into the box; none where no adjoint goes along the arrow."""
@@ -60,8 +67,8 @@ class Labels:
         names = [(box.ends or (box.name,))[0] for box in shown if box.name != scalar]
         if not scalar or not names:
             return []
-        barred = next((adjoint for name in names if (adjoint := adjoint_name(name, scalar)).barred), None)
-        meaning = None if barred is None else Equal((Name(barred), Partial(scalar, barred.by)))
+        bar = self.picture.adjoint(names[0])
+        meaning = Equal((Name(bar), Partial(scalar, bar.by))) if bar.barred else None
         return [self.writer.write(math) for math in (meaning, loss) if math is not None]
 
     def foot(self) -> list[str]:
@@ -71,12 +78,12 @@ class Labels:
 
     def _path(self) -> Math | None:
         """Return the sentence that explains the first shown path; None where no path is shown."""
-        scalar = self.picture.scalar
+        bar_of = self.picture.adjoint
         for box in self.picture.boxes:
             for path in box.paths[:_PATHS]:
                 if path.source != "v":
-                    bar, part = Name(adjoint_name(box.name, scalar)), Partial(path.source, box.name, local=True)
-                    product = Product((Name(adjoint_name(path.source, scalar)), part))
+                    bar, part = Name(bar_of(box.name)), Partial(path.source, box.name, local=True)
+                    product = Product((Name(bar_of(path.source)), part))
                     said = " is " if path.product else " is the norm of "
                     return Words((path.math(), said, product, ", the part of ", bar, " from ", Name(path.source)))
         return None

@@ -29,6 +29,8 @@ def _lines(picture: Picture, labels: Labels, options: Options) -> Iterator[str]:
         for arrow, text in zip(box.arrows, labels.locals(box), strict=True):
             said = f'|"{_label(lines_of(text, _LABEL))}"|' if text else ""
             yield f"  n{arrow.source} -->{said} n{k}"
+        if box.repeats:
+            yield f'  n{k} -->|"{box.times:,} times"| n{k}'
     if foot := labels.foot():
         yield f'  foot["{_label(foot)}"]:::foot'
     yield "  classDef leaf stroke:#2e7d32,stroke-width:2px"

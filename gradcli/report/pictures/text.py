@@ -20,6 +20,7 @@ from gradcli.text.painted import painted
 from gradcli.text.wrapping import TIED, broken, cells, page_width, wrapped
 
 SIGNS = {LEAF: "○", INTERMEDIATE: "●", OUTPUT: "◆"}
+LOOP = "↻"
 _LONGEST_NAME = 12  # columns of a name that signs of equality are aligned behind
 _ROOM = 34  # columns that lanes leave to text
 
@@ -105,7 +106,7 @@ def render(picture: Picture, digits: int | None, options: Options = PLAIN) -> st
     width = options.width or page_width()
     lanes = Lanes(max(3, (width - _ROOM) // 2))
     sources = [[a.source for a in box.arrows] for box in picture.boxes]
-    rows = list(lanes.rows(sources, [SIGNS[box.kind] for box in picture.boxes]))
+    rows = list(lanes.rows(sources, [LOOP if box.repeats else SIGNS[box.kind] for box in picture.boxes]))
     beside = max(cells(part) for row in rows for part in row) + len(GAP)
     lines: list[str] = []
     for row, texts in zip(rows, _Columns(picture, digits, width - beside).lines(), strict=True):
@@ -122,7 +123,8 @@ def render(picture: Picture, digits: int | None, options: Options = PLAIN) -> st
 
 def _foot(picture: Picture, digits: int | None, lost: int, width: int) -> Iterator[str]:
     """Yield the legend: the signs, the meaning of adjoints, and the number of values without a lane."""
-    parts = [legend(list(SIGNS.items()), picture), *Labels(picture, digits).foot()]
+    loop = f"   {LOOP} loop" * any(box.repeats for box in picture.boxes)
+    parts = [legend(list(SIGNS.items()), picture) + loop, *Labels(picture, digits).foot()]
     whole = GAP.join(parts)
     for line in [whole] if cells(whole) <= width else parts:
         yield from wrapped(line, width, "  ")
@@ -152,14 +154,23 @@ class _Columns:
             _Cells(_equation(s, self.name), _equation(b, bar), _arrows(labels, box))
             for s, b, box in zip(sides, bars, picture.boxes, strict=True)
         ]
+        hang = " " * min(self.name + len(" = "), room // 4)
+        self.loops = [
+            (
+                [line for s in box.statements for line in broken(" = ".join(labels.writer.sides(s)), room, hang)],
+                [hang + labels.rounds_line(rounds) for rounds in box.shown_rounds],
+            )
+            for box in picture.boxes
+        ]
         self.first = max((cells(r.equation) for r in self.rows if cells(r.equation) <= room // 2), default=0)
         self.second = max((cells(r.reverse) for r in self.rows if cells(r.reverse) <= room // 3), default=0)
 
     def lines(self) -> Iterator[list[str]]:
         """Yield the lines of each value."""
         whole = sum(map(self._fits, self.rows)) * 2 >= len(self.rows)
-        for row in self.rows:
-            yield [self._line(row, *row[1:])] if whole and self._fits(row) else list(self._below(row))
+        for row, (before, behind) in zip(self.rows, self.loops, strict=True):
+            fits = whole and self._fits(row)
+            yield [*before, *([self._line(row, *row[1:])] if fits else self._below(row)), *behind]
 
     def _fits(self, row: _Cells) -> bool:
         behind = cells(row.local) + len(GAP) if row.local else 0

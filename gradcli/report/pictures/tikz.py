@@ -53,7 +53,12 @@ class _Drawing:
         self.text, self.latex = TextWriter(picture.style, digits), LatexWriter(picture.style, digits)
         self.foot = Labels(picture, digits, self.latex).foot()
         self.bodies = [
-            [*self.equation(box.equation()), *self.equation(box.reverse()), *self.paths(box)] for box in picture.boxes
+            [
+                *(line for sides in (*box.statements, box.equation(), box.reverse()) for line in self.equation(sides)),
+                *(line for rounds in box.shown_rounds for line in self.equation(rounds.math())),
+                *self.paths(box),
+            ]
+            for box in picture.boxes
         ]
         self.ports = [[self.line((a.local,)) if a.local is not None else None for a in b.arrows] for b in picture.boxes]
 
@@ -131,6 +136,8 @@ class _Drawing:
             yield rf"\path[{kind}] {corner} rectangle ++({across:.1f},{along:.1f});"
         extent = f"minimum width={wide:.1f}pt, minimum height={high:.1f}pt"
         yield rf"\node[{kind}, {extent}] at ({left:.1f},{top:.1f}) {{{text}}};"
+        if self.picture.boxes[k].repeats:
+            yield from _return(self.picture.boxes[k].times, left + wide, top, high)
         for start, room, line, source in zip(position.ports, size.ports, self.ports[k], far, strict=True):
             said = [rf"{self.latex.names(source.name)} \to"] if source is not None else []
             said += [line.latex] if line is not None else []
@@ -144,6 +151,13 @@ class _Drawing:
         if self.foot:
             text = r" \\ ".join(f"${line}$" for line in self.foot)
             yield rf"\node[anchor=north west, align=left] at (0,{layout.height + 12:.1f}) {{{text}}};"
+
+
+def _return(times: int, x: float, top: float, high: float) -> Iterator[str]:
+    """Yield the arrow that returns from the end of a box to its beginning, and how many rounds there are."""
+    low = top + high - 8
+    yield rf"\draw[-stealth, black!55] ({x:.1f},{low:.1f}) -- ++(16,0) -- ({x + 16:.1f},{top + 8:.1f}) -- ++(-16,0);"
+    yield rf"\node[local, anchor=west] at ({x + 18:.1f},{top + high / 2:.1f}) {{${times}\times$}};"
 
 
 def _check_size(layout: Layout) -> None:

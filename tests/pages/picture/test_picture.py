@@ -198,7 +198,7 @@ def test_branches_alike_are_one_box_for_each_operation_with_all_numbers():
     labels = Labels(found, 6)
     said = {labels.equation(box)[0]: labels.equation(box)[1] for box in found.boxes}
     assert said["h0, …, h9"] == "tanh(t4), 10 alike"
-    assert said["L"] == "add, 9 times"
+    assert said["L"] == "sum of 10 terms"
     assert said["x0, …, x9"] == "10 leaves"
     (h,) = [box for box in found.boxes if box.name == "h0, …, h9"]
     values = np.tanh(w * x + b * x**2)
@@ -287,3 +287,52 @@ def test_paths_of_arrays_have_norms():
 def test_an_output_that_is_read_has_its_v(cli):
     told = cli.done("graph", "y=x**2", "z=exp(y)", "--outputs", "y,z", "--at", "x=0", "--v", "5,1").out
     assert "v: 5, z: 1·1 = 1" in told
+
+
+LOOP = "h[0] = x; h[t] = tanh(w*h[t-1]) for t in 1..30; L = h[30]**2"
+
+
+def test_a_loop_is_one_box_with_what_each_round_assigns_and_adds():
+    x, w = 0.5, 1.25
+    found = drawn(LOOP, {"x": x, "w": w}, {"L": 1})
+    labels = Labels(found, 6)
+    (loop,) = [box for box in found.boxes if box.repeats]
+    assert [labels.writer.sides(s) for s in loop.statements] == [["h[t]", "tanh(w*h[t-1]) for t in 1..30"]]
+    h = [x]
+    for _ in range(30):
+        h.append(math.tanh(w * h[-1]))
+    bars = [2 * h[-1]]
+    for k in range(30, 1, -1):
+        bars.insert(0, bars[0] * (1 - h[k] ** 2) * w)
+    added = [bar * (1 - h[k + 1] ** 2) * h[k] for k, bar in enumerate(bars)]
+    assert_allclose([float(loop.value), float(loop.adjoint)], [h[-1], bars[-1]])
+    assert [(r.what, r.name, [*r.sizes]) for r in loop.rounds] == [
+        ("added to ", "w̄", [*range(1, 31)]),
+        ("", "h̄[t]", [*range(1, 31)]),
+    ]
+    assert_allclose([*loop.rounds[0].sizes.values()], added)
+    assert_allclose([*loop.rounds[1].sizes.values()], bars)
+    assert len(picture(parse(LOOP), View(["x", "w"], unroll=True)).boxes) == 2 + 60 + 1
+
+
+def test_rounds_that_differ_are_no_loop():
+    lines = [f"h{k + 1} = {('tanh', 'sin')[k in (0, 1, 4, 9)]}(w*h{k})" for k in range(12)]
+    assert not any(box.repeats or box.statements for box in drawn("; ".join(lines), {"w": 1, "h0": 1}).boxes)
+
+
+def test_a_sum_of_many_terms_is_one_box_with_an_arrow_for_each():
+    found = drawn("L = a + b**2 - c + d - a + 3", {"a": 2, "b": 3, "c": 4, "d": 5}, {"L": 1})
+    y = found.boxes[-1]
+    assert told(found)["L"] == ["∂L/∂a = 0", "∂L/∂t1 = 1", "∂L/∂c = -1", "∂L/∂d = 1"]
+    assert Labels(found, 6).equation(y) == ["L", "a + t1 - c + d - a + 3", "13"]
+    assert [box.name for box in found.boxes] == ["b", "t1", "a", "c", "d", "L"]
+    assert len(drawn("L = a + b + c", {"a": 2, "b": 3, "c": 4}).boxes) == 5  # few are drawn one by one
+
+
+def test_one_picture_has_one_notation_of_adjoints():
+    def bars(text):
+        found = drawn(text, {name: 1 for name in ("x", "hidden", "w") if name in text}, {"y": 1})
+        return [unicodedata.normalize("NFC", Labels(found, 6).reverse(box)[0]) for box in found.boxes]
+
+    assert bars("t = x*w; y = t**2") == [unicodedata.normalize("NFC", f"{c}\u0304") for c in "xwty"]
+    assert bars("t = x*hidden; y = t**2")[:-1] == ["∂y/∂x", "∂y/∂hidden", "∂y/∂t"]

@@ -156,7 +156,7 @@ def test_other_languages_have_a_horizontal_layout(cli):
     assert "rankdir=LR" in cli.done("graph", *system, "dot").out
     assert "flowchart LR" in cli.done("graph", *system, "mermaid").out
     assert "anchor=east" in cli.done("graph", *system, "tikz").out
-    assert re.search(r'<path class="gg-line" d="M[\d.]+ [\d.]+H', cli.done("graph", *system, "html").out)
+    assert re.search(r'<path d="M[\d.]+ [\d.]+H', cli.done("graph", *system, "html").out)
     assert "--layout" in cli.refused("graph", *system[:-1])
 
 

@@ -27,6 +27,8 @@ def test_text_lies_within_a_box(name, cli):
     found = list(group.iter(f"{NS}text"))
     assert found
     for text in found:
+        if re.fullmatch(r"[\d,]+×", "".join(text.itertext())):
+            continue  # beside the arrow that returns to a box
         x, y = float(text.get("x")), float(text.get("y"))
         wide = cells("".join(text.itertext())) * LETTER[text.get("class")]
         left = x - wide / 2 if text.get("text-anchor") else x
