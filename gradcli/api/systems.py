@@ -209,11 +209,7 @@ def export(
 
 
 def explain(
-    system: str | Graph | Any,
-    at: Mapping[str, Any] | None = None,
-    v: Any = None,
-    *,
-    wrt: Sequence[str] | None = None,
+    system: str | Graph | Any, at: Mapping[str, Any] | None = None, v: Any = None, *, wrt: Sequence[str] | None = None
 ) -> Explanation | Page:
     """Return the gradients at a point: as text the page of `gradcli backward`, in a notebook a live page.
 

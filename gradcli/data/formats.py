@@ -32,11 +32,7 @@ READERS: Mapping[str, Callable[[str, Reading], Points]] = {
     ".npz": NpzPoints,
     ".parquet": ParquetPoints,
 }
-WRITERS: Mapping[str, Make] = {
-    ".csv": csv_writer,
-    ".npz": npz_writer,
-    ".parquet": parquet_writer,
-}
+WRITERS: Mapping[str, Make] = {".csv": csv_writer, ".npz": npz_writer, ".parquet": parquet_writer}
 
 
 def listed(endings: Iterable[str]) -> str:

@@ -161,11 +161,7 @@ def _added(b: AnyBuilder, out: IndexMap, parts: Iterable[tuple[IndexMap, IndexMa
 
 
 def _add(b: AnyBuilder, target: IndexMap, x: IndexMap) -> None:
-    b.nest(
-        target.index.shape,
-        lambda k: b.store(target, k, b.op("add", b.load(target, k), b.load(x, k))),
-        unroll=True,
-    )
+    b.nest(target.index.shape, lambda k: b.store(target, k, b.op("add", b.load(target, k), b.load(x, k))), unroll=True)
 
 
 def _scatter(b: AnyBuilder, node: Node, out: IndexMap, *args: IndexMap) -> None:

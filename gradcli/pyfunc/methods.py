@@ -11,22 +11,11 @@ from gradcli.errors import InputError
 from gradcli.pyfunc.tape import called
 from gradcli.pyfunc.tracer import Rule, Tracer, apply, mutable, untraceable
 
-_FUNCTIONS: tuple[str, ...] = (
-    "sum",
-    "prod",
-    "mean",
-    "var",
-    "std",
-    "max",
-    "min",
-    "cumsum",
-    "cumprod",
-    "argmax",
-    "argmin",
-    "argsort",
-)
-_FUNCTIONS += ("all", "any", "dot", "trace", "diagonal", "swapaxes", "squeeze", "repeat", "take", "round", "clip")
-_FUNCTIONS += ("nonzero", "searchsorted", "choose", "compress", "put")
+_FUNCTIONS = (
+    "sum", "prod", "mean", "var", "std", "max", "min", "cumsum", "cumprod", "argmax", "argmin", "argsort", "all",
+    "any", "dot", "trace", "diagonal", "swapaxes", "squeeze", "repeat", "take", "round", "clip", "nonzero",
+    "searchsorted", "choose", "compress", "put",
+)  # fmt: skip
 
 
 def _method(name: str) -> Rule:

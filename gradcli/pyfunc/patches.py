@@ -40,22 +40,16 @@ from gradcli.pyfunc.tracer import (
     verified,
 )
 
-_CREATE: tuple[str, ...] = ("zeros", "ones", "empty", "full", "eye", "identity", "arange", "tri", "fromiter", "indices")
-_CREATE += ("zeros_like", "ones_like", "empty_like", "full_like")
+_CREATE = (
+    "zeros", "ones", "empty", "full", "eye", "identity", "arange", "tri", "fromiter", "indices", "zeros_like",
+    "ones_like", "empty_like", "full_like",
+)  # fmt: skip
 _ARRAYS = ("array", "asarray", "asanyarray", "ascontiguousarray", "asfortranarray", "asarray_chkfinite", "require")
 _AS_THEY_ARE = {"errstate", "printoptions", "seterr", "geterr", "broadcast_shapes"}
-_RANDOM: tuple[str, ...] = (
-    "rand",
-    "randn",
-    "random",
-    "random_sample",
-    "randint",
-    "normal",
-    "uniform",
-    "choice",
-    "permutation",
-)
-_RANDOM += ("shuffle", "standard_normal", "exponential", "poisson", "binomial", "multivariate_normal", "gamma", "beta")
+_RANDOM = (
+    "rand", "randn", "random", "random_sample", "randint", "normal", "uniform", "choice", "permutation", "shuffle",
+    "standard_normal", "exponential", "poisson", "binomial", "multivariate_normal", "gamma", "beta",
+)  # fmt: skip
 # Functions of `math`, which has C's names, as NumPy's.
 _MATH = {
     name: getattr(np, row.spelling_in("numpy"))

@@ -540,16 +540,7 @@ def _is_complex(x: Any) -> bool:
     return isinstance(x, np.ndarray | np.generic) and x.dtype.kind == "c"
 
 
-_IN_C = frozenset(
-    f"np.linalg.{name}"
-    for name in (
-        "eig",
-        "eigvals",
-        "qr",
-        "pinv",
-        "matrix_rank",
-    )
-)
+_IN_C = frozenset(f"np.linalg.{name}" for name in ("eig", "eigvals", "qr", "pinv", "matrix_rank"))
 
 
 def mutable(result: Any) -> Any:

@@ -69,11 +69,7 @@ def _binary_cross_entropy(input: Node, target: Node, weight: Node | None = None,
 
 @named("binary_cross_entropy_with_logits", methods=())
 def _binary_cross_entropy_with_logits(
-    input: Node,
-    target: Node,
-    weight: Node | None = None,
-    reduction: str = "mean",
-    pos_weight: Node | None = None,
+    input: Node, target: Node, weight: Node | None = None, reduction: str = "mean", pos_weight: Node | None = None
 ) -> Node:
     name = "binary_cross_entropy_with_logits"
     return call_with(name, (_reduction(reduction),), (input, target), weight=weight, pos_weight=pos_weight)

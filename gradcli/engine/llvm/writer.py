@@ -207,11 +207,7 @@ class InstructionWriter:
         self._last.clear()
 
     def fold(
-        self,
-        shape: Shape,
-        starts: Values,
-        step: Callable[..., Values],
-        before: tuple[Counter, ...] = (),
+        self, shape: Shape, starts: Values, step: Callable[..., Values], before: tuple[Counter, ...] = ()
     ) -> Values:
         """Return `starts` after a loop over elements, within one over points.
 

@@ -68,13 +68,7 @@ def _instance(x: Node, scale: Node, bias: Node, *, epsilon: float = 1e-5) -> Nod
 
 @operator("LayerNormalization")
 def _layer(
-    x: Node,
-    scale: Node,
-    bias: Node | None = None,
-    *,
-    axis: int = -1,
-    epsilon: float = 1e-5,
-    stash_type: int = 1,
+    x: Node, scale: Node, bias: Node | None = None, *, axis: int = -1, epsilon: float = 1e-5, stash_type: int = 1
 ) -> tuple[Node, ...]:
     axes = tuple(range(axis_of(axis, len(x.shape)), len(x.shape)))
     shape = tuple(x.shape[i] for i in axes)
