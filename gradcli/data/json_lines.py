@@ -9,15 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from gradcli.data.block import COPIED, Array, Block, Reading, check_header
+from gradcli.data.block import COPIED, Block, Reading, check_header
 from gradcli.data.columns import missing, variable
 from gradcli.data.mistakes import about_file, quoted, reading
 from gradcli.data.text_files import MAX_ROW, TextPoints, too_long
 from gradcli.errors import InputError
-from gradcli.graph.array import objects
-from gradcli.graph.shapes import MAX_RANK, Shape
-
-_NOT_FINITE = ("NaN", "Infinity", "-Infinity")  # numbers that JSON has as strings
+from gradcli.graph.array import json_array, objects
+from gradcli.graph.shapes import Shape
 
 
 class JsonLinesPoints(TextPoints):
@@ -33,7 +31,7 @@ class JsonLinesPoints(TextPoints):
         names = zip(how.named(self.columns, self._label), self.columns, strict=True)
         stems = ((name.partition("."), key) for name, key in names)
         self._keys = {v + dot + suffix: key for (stem, dot, suffix), key in stems if (v := variable(stem))}
-        arrays = {name: _array(first[1][key]) for name, key in self._keys.items()}
+        arrays = {name: json_array(first[1][key]) for name, key in self._keys.items()}
         self.shapes: dict[str, Shape] = {name: a.shape for name, a in arrays.items() if a is not None}
 
     def _read(self) -> Iterator[tuple[int, dict[str, Any]]]:
@@ -99,7 +97,7 @@ class JsonLinesPoints(TextPoints):
         if value is None:
             hint = "--missing skip leaves such points out, --missing nan reads nan"
             raise InputError(f"{where} has no value for {quoted(key)}", hint=hint)
-        array = _array(value)
+        array = json_array(value)
         if array is None:
             raise InputError(f"{where}: the value of {quoted(key)} is not a number or an array of numbers")
         if array.shape != shape:
@@ -110,26 +108,3 @@ class JsonLinesPoints(TextPoints):
 def _block(names: Sequence[str], rows: Sequence[Sequence[Any]]) -> Block:
     columns = zip(names, zip(*rows, strict=True), strict=True)
     return {n: objects([*c], (len(c),)) if n.startswith(COPIED) else np.stack(c, axis=-1) for n, c in columns}
-
-
-def _array(value: Any) -> Array | None:
-    """Return a number or nested lists of numbers as an array; None for anything else.
-
-    >>> _array([[1, "NaN"], [2.5, 3]]), _array([[1], [2, 3]]), _array("3"), _array([])
-    (array([[1. , nan],
-           [2.5, 3. ]]), None, None, None)
-    """
-    try:
-        array = np.array(value, dtype=object)
-        numbers = array.reshape(-1).tolist()
-    except ValueError:  # ragged
-        return None
-    kinds = {type(n) for n in numbers}
-    if not numbers or array.ndim > MAX_RANK or not kinds <= {int, float, str}:
-        return None
-    if str in kinds and any(isinstance(n, str) and n not in _NOT_FINITE for n in numbers):
-        return None
-    try:
-        return array.astype(float)
-    except OverflowError:  # an integer beyond float64
-        return None

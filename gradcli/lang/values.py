@@ -11,9 +11,10 @@ from typing import Any, NamedTuple
 
 from gradcli.errors import Fix, InputError, Source, Span
 from gradcli.files import printable, read_path, read_text, standard_input
+from gradcli.graph.array import json_array
 from gradcli.graph.names import NAME, normal
-from gradcli.graph.node import Constant, Node, const
-from gradcli.graph.shapes import MAX_RANK, Shape, check_size
+from gradcli.graph.node import Node, const
+from gradcli.graph.shapes import Shape, check_size
 from gradcli.lang.builder import build
 from gradcli.lang.characters import check_characters
 from gradcli.lang.expressions import read_expression
@@ -132,28 +133,11 @@ def _json_value(name: str, value: Any, span: Span) -> Value | InputError:
 
     The error of what is neither is returned, not raised: it counts only where the system has such a name.
     """
-    shape: list[int] = []
-    numbers = [value]
-    while numbers and isinstance(numbers[0], list) and len(shape) < MAX_RANK:
-        sizes = {len(n) if isinstance(n, list) else -1 for n in numbers}
-        if len(sizes) > 1:
-            break
-        shape += sizes
-        numbers = [inner for n in numbers for inner in n]
-    try:
-        elements = tuple(_json_number(n) for n in numbers)
-    except (TypeError, ValueError, OverflowError):
-        return InputError(f"the value of `{name}` is not a number or an array of numbers", span)
-    if not elements:
-        return InputError(f"the value of `{name}` is empty", span)
-    return const(elements, check_size(tuple(shape)))
-
-
-def _json_number(value: Any) -> Constant:
-    """Return a number, or what JSON writes as a string: "NaN", "Infinity", "-Infinity"."""
-    if isinstance(value, bool) or (isinstance(value, str) and value not in ("NaN", "Infinity", "-Infinity")):
-        raise ValueError
-    return float(value)
+    array = json_array(value)
+    if array is None:
+        what = "empty" if value == [] else "not a number or an array of numbers"
+        return InputError(f"the value of `{name}` is {what}", span)
+    return const(tuple(array.reshape(-1).tolist()), check_size(array.shape))
 
 
 def read_shapes(text: str) -> dict[str, Shape]:

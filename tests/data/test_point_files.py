@@ -104,7 +104,7 @@ def test_memory_that_is_not_there_is_no_mistake_in_the_file(written, monkeypatch
     monkeypatch.setattr(text_files, "_FIRST", 2**62)
     monkeypatch.setattr(npz_files, "_exactly", full)
     monkeypatch.setattr("gradcli.data.parquet._Part._numbers", full)
-    monkeypatch.setattr("gradcli.data.json_lines._array", full)
+    monkeypatch.setattr("gradcli.data.json_lines.json_array", full)
     with pytest.raises(MemoryError):
         read(written)
 

@@ -12,7 +12,7 @@ import numpy as np
 from gradcli.data.arrays import array_of
 from gradcli.errors import InputError, Notes, nearest, option_error
 from gradcli.files import read_stdin
-from gradcli.graph.array import Array, Named
+from gradcli.graph.array import Array, Named, json_array
 from gradcli.graph.names import element_names, normal
 from gradcli.graph.node import Node
 from gradcli.graph.shapes import inside
@@ -214,22 +214,13 @@ def _from_line(line: str, number: int, outputs: Outputs) -> Named:
     return call
 
 
-def _json_number(value: Any) -> float:
-    """Return a number, or what JSON writes as a string: "NaN", "Infinity", "-Infinity"."""
-    if isinstance(value, str) and value not in ("NaN", "Infinity", "-Infinity"):
-        raise ValueError
-    return float(value)
-
-
 def _json_array(value: Any, name: str, shape: tuple[int, ...]) -> Array:
-    try:
-        array = np.array(value, dtype=object)
-        result = np.array([_json_number(e) for e in array.flat]).reshape(array.shape)
-    except (ValueError, TypeError, OverflowError, RuntimeError):  # the last of more dimensions than NumPy has
+    result = json_array(value)
+    if result is None:
         raise InputError(
             f"the gradient of `{name}` on standard input is not an array of numbers",
             hint="where it is a formula, the first command needs a point: --at",
-        ) from None
+        )
     if result.shape != shape:
         raise InputError(_mismatch(result, name, shape))
     return result
