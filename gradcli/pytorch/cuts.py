@@ -6,14 +6,13 @@ import sys
 import weakref
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from enum import Enum
+from enum import Enum, auto
 from typing import Any
 
 import numpy as np
 
 from gradcli.pytorch.modes import Mode
 from gradcli.pytorch.record import Leaf, Line, Recorder, dependencies, edge_of, script_line
-from gradcli.text.wrapping import in_words
 
 Tensor = Any  # the class is defined above
 _OWN = tuple(
@@ -24,17 +23,17 @@ _TIMES = 8  # that the leaves behind a line are looked up
 
 
 class Kind(Enum):
-    """A kind of cut; its value is the sentence about it."""
+    """A kind of cut, which the record has a sentence for."""
 
-    DETACHED = "{} returns a tensor without a graph"
-    NUMBER = "{} returns a plain number"
-    LIST = "{} returns plain numbers"
-    ARRAY = "{} returns a NumPy array"
-    COPIED = "{} copies numbers alone"
-    DISCRETE = "{} has no gradient"
-    INDICES = "the indices of {} have no gradient"
-    UNRECORDED = "{} records nothing"
-    FORWARD = "what {} computes is a constant for backward"
+    DETACHED = auto()
+    NUMBER = auto()
+    LIST = auto()
+    ARRAY = auto()
+    COPIED = auto()
+    DISCRETE = auto()
+    INDICES = auto()
+    UNRECORDED = auto()
+    FORWARD = auto()
 
 
 @dataclass(frozen=True)
@@ -48,20 +47,10 @@ class How:
     code: str
     arguments: str = ""
 
-    def __str__(self) -> str:
-        is_compared = self.kind is Kind.DISCRETE and self.code in ("gt", "lt", "ge", "le", "eq", "ne")
-        code = "a comparison" if is_compared else self.call
-        return self.kind.value.format("a conversion to integers" if self.is_cast else code)
-
     @property
     def call(self) -> str:
         """The script's call, with the arguments where they are known: torch.tensor([…])."""
         return f"{self.code}({self.arguments})" if self.arguments else self.code
-
-    @property
-    def is_cast(self) -> bool:
-        """Whether it is a conversion to a dtype of integers."""
-        return self.kind is Kind.DISCRETE and self.code == "cast"
 
 
 @dataclass(eq=False)
@@ -72,20 +61,6 @@ class Cut:
     hows: list[How]
     leaves: dict[int, weakref.ref[Tensor]] = field(default_factory=dict)
     times: int = 0
-
-    @property
-    def how(self) -> str:
-        """The sentence about it.
-
-        >>> Cut(Line(5), [How(Kind.NUMBER, ".item()"), How(Kind.DISCRETE, "cast")]).how
-        '.item() returns a plain number and a conversion to integers has no gradient'
-        """
-        return in_words(list(map(str, self.hows)))
-
-    def leads_to(self, x: Tensor) -> bool:
-        """Return whether the numbers depend on a leaf, or on an intermediate that retains its gradient."""
-        result = self.leaves.get(id(x))
-        return result is not None and result() is x
 
 
 CUTS: dict[tuple[str, int], Cut] = {}  # by the file and the line: those that the script wrote there

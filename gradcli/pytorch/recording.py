@@ -152,9 +152,7 @@ class _Writer:
         for how in cut.hows if cut is not None else ():
             kind, site = how.kind.name, self.sites.of(cut.line)  # type: ignore[union-attr]
             self.recorder.event(
-                records.Cut(
-                    site=site, kind=kind, code=how.code, call=how.call, how=str(how), result=result, leaves=leaves
-                )
+                records.Cut(site=site, kind=kind, code=how.code, call=how.call, result=result, leaves=leaves)
             )
 
     def step(self, step: Step) -> None:

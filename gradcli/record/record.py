@@ -183,21 +183,49 @@ class Event:
     site: CallSite = NOWHERE
 
 
+_COMPARISONS = ("gt", "lt", "ge", "le", "eq", "ne")
+_SENTENCES = {
+    "DETACHED": "{} returns a tensor without a graph",
+    "NUMBER": "{} returns a plain number",
+    "LIST": "{} returns plain numbers",
+    "ARRAY": "{} returns a NumPy array",
+    "COPIED": "{} copies numbers alone",
+    "DISCRETE": "{} has no gradient",
+    "INDICES": "the indices of {} have no gradient",
+    "UNRECORDED": "{} records nothing",
+    "FORWARD": "what {} computes is a constant for backward",
+}
+
+
 @dataclass(frozen=True, kw_only=True)
 class Cut(Event):
     """A quantity is cut from the graph: `kind` says how (detached, number, copied, …), `code` is the script's function.
 
-    `call` is the same with its arguments where they are known: torch.tensor([…]); `how` is a sentence.  `leaves` are
-    what the numbers came from.  A cut without a result is that of its line, whose results may be numbers, or gone.
+    `call` is the same with its arguments where they are known: torch.tensor([…]).  `leaves` are what the numbers came
+    from.  A cut without a result is that of its line, whose results may be numbers, or gone.
+
+    >>> Cut(kind="NUMBER", code=".item()").how, Cut(kind="DISCRETE", code="gt").how
+    ('.item() returns a plain number', 'a comparison has no gradient')
     """
 
     kind: str
     code: str
     call: str = ""
-    how: str = ""
     source: int | None = None
     result: int | None = None
     leaves: tuple[int, ...] = ()
+
+    @property
+    def is_cast(self) -> bool:
+        """Whether it is a conversion to a dtype of integers."""
+        return self.kind == "DISCRETE" and self.code == "cast"
+
+    @property
+    def how(self) -> str:
+        """The sentence about it."""
+        is_compared = self.kind == "DISCRETE" and self.code in _COMPARISONS
+        code = "a comparison" if is_compared else "a conversion to integers" if self.is_cast else self.call or self.code
+        return _SENTENCES.get(self.kind, "{} cuts numbers off").format(code)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -29,11 +29,6 @@ def line_at(site: CallSite) -> Line:
     return line_of(site.file, site.line)
 
 
-def is_cast(cut: Cut) -> bool:
-    """Return whether a cut is a conversion to a dtype of integers."""
-    return cut.kind == "DISCRETE" and cut.code == "cast"
-
-
 def is_custom(operation: Operation) -> bool:
     """Return whether an operation is a call of the script's own Function."""
     return operation.is_opaque and operation.settings[:1] != ("torch",) and operation.row != "written"

@@ -1,4 +1,4 @@
-"""PyTorch's own errors: the cause and the fix where the message and its line say them, the topic of the guide else."""
+"""PyTorch's own errors: the cause and the fix from the message, the tensors and the text, or else the topic."""
 
 from __future__ import annotations
 
@@ -14,11 +14,22 @@ ERRORS = {
     "y = (x**2).sum()\ny.backward()\ny.backward()": "more: gradcli explain retain-graph",
     "y = x.exp()\ny += 1\ny.sum().backward()": "more: gradcli explain in-place",
     "(x * 2).backward()": "more: gradcli explain gradient-argument",
-    "x.detach().sum().backward()": "more: gradcli explain leaf-and-intermediate",
+    "y = x * 2\ny.backward()": "line 4: y.sum().backward()",
+    "y = (x.detach() * 2).sum()\ny.backward()": "line 3, `y = (x.detach() * 2).sum()`, cuts y off from the graph",
+    "with torch.no_grad():\n    y = x.sum()\ny.backward()": "line 3: with torch.enable_grad():",
+    "x = torch.ones(2)\ny = x.sum()\ny.backward()": "line 3: x = torch.ones(2, requires_grad=True)",
+    "y = torch.tensor(x.sum().item())\ny.backward()": ".item()\n     returns a plain number",
+    "torch.autograd.grad(x.sum(), torch.ones(2))": "more: gradcli explain autograd-grad",
+    "y = x * 2\ny.backward(torch.ones(3))": "line 4: y.backward(torch.ones_like(y))",
+    "y = torch.linspace(0, 1, 2)\ny += 1\ny.backward()": "requires_grad=True",
     "x += 1": "why: line 3, `x += 1`, changes a leaf in place",
     "torch.arange(3).mean()": "why: the mean of integers may be a fraction",
-    "torch.ones(2, 3) @ torch.ones(2, 3)": "more: gradcli explain matrices",
-    "torch.ones(2) + torch.ones(3)": "more: gradcli explain broadcasting",
+    "torch.ones(2, 3) @ torch.ones(2, 3)": "line 3: torch.ones(2, 3) @ torch.ones(2, 3).T",
+    "torch.ones(2) + torch.ones(3)": "here they are 2 and 3 at axis 0",
+    "net = torch.nn.Linear(3, 1)\nnet(torch.ones(4, 2))": "line 3: net = torch.nn.Linear(2, 1)",
+    "torch.optim.SGD(torch.nn.Tanh().parameters(), 0.1)": "why: an optimizer updates tensors",
+    "print(x.grad.norm())": "why: x.grad is None: no backward has run yet.",
+    "x.sum().backward()\nx.grad = None\nprint(x.grad.norm())": "more: gradcli explain zero-grad",
     "torch.tensor(1, requires_grad=True)": "why: integers have no derivatives.",
     "raise ValueError('a text of the program')": "",
 }

@@ -5,7 +5,9 @@ from __future__ import annotations
 import ast
 import sys
 import traceback
+import warnings
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -110,13 +112,12 @@ class Failure(Scene):
                 return self.frame.f_locals.get(node.id, self.frame.f_globals.get(node.id))
             case ast.Constant():
                 return node.value
-            case ast.Attribute():
-                return getattr(self.value(node.value), node.attr, None)
-            case ast.Subscript():
-                try:
-                    return self.value(node.value)[self.value(node.slice)]
-                except Exception:  # a key that is not there, or no container
-                    return None
+            case ast.Attribute() | ast.Subscript():
+                owner = self.value(node.value)
+                with suppress(Exception), warnings.catch_warnings(action="ignore"):  # that no leaf keeps a gradient
+                    if isinstance(node, ast.Attribute):
+                        return getattr(owner, node.attr)
+                    return owner[self.value(node.slice)]
         return None
 
     def failed_parts(self, *kinds: type[N]) -> list[N]:

@@ -25,7 +25,7 @@ from gradcli.script.errors.syntax import (
     requires_target,
     start,
 )
-from gradcli.script.known import CutLine, Known, is_cast
+from gradcli.script.known import CutLine, Known
 from gradcli.text.wrapping import in_words
 
 # Methods that give numbers away, or change them on NumPy's side, and what stands for them in a graph.
@@ -192,7 +192,7 @@ def detached_answer(at: Failure, name: str, cut: CutLine, history: History, to: 
         return _unrecorded(at, text, name, reason)
     hows = [_as_written(text, how) for how in cut.hows]
     reason += f": {in_words([how.how for how in hows])}."
-    jumps = [how for how in cut.hows if how.kind in ("DISCRETE", "INDICES") and not is_cast(how)]
+    jumps = [how for how in cut.hows if how.kind in ("DISCRETE", "INDICES") and not how.is_cast]
     if jumps and "DETACHED" not in kinds:
         fix = f"use a loss of {_jumping(text, jumps[0])}: a step function has the derivative 0"
         return Answer(reason, fix, _smooth_loss(at, text, cut, history))
@@ -219,7 +219,7 @@ def _as_written(text: Text, how: Cut) -> Cut:
     """Return how a line copies numbers with the name of the function that the script calls: torch.as_tensor(…)."""
     for call in text.calls(*_BACK) if how.kind == "COPIED" else ():
         written = how.call.replace(how.code, f"torch.{called(call)}", 1)
-        return replace(how, code=f"torch.{called(call)}", call=written, how=how.how.replace(how.call, written, 1))
+        return replace(how, code=f"torch.{called(call)}", call=written)
     return how
 
 

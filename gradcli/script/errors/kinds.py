@@ -234,9 +234,10 @@ def unused(at: Failure, x: int, roots: Sequence[int], base: int | None) -> Answe
 def no_grad(at: Failure, x: Any) -> Answer:
     """Return the answer about an input without a gradient."""
     name, history = at.called_name(x, "it"), History(at.text, at.known)
-    if (cut := at.known.cut_of(x)) is not None:
-        return detached_answer(at, name, cut, history)
     assignment = at.text.assigned(name)
+    made = at.known.cut_at(at.text.file, assignment[0].lineno) if assignment and at.known.is_live else None
+    if (cut := at.known.cut_of(x) or made) is not None:
+        return detached_answer(at, name, cut, history)
     if assignment and calls(assignment[1], "grad"):
         reason = f"{name} is a gradient, and its computation is recorded only with create_graph=True."
         fix = f"record it where it is taken; a second derivative is one of {name}"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import warnings
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -21,10 +20,10 @@ def none(at: Failure, *_: str) -> Answer | None:
     """Return why a gradient is None that the line of an error needs; None where it is something else that is."""
     for node in parts(at.text.statement, ast.Attribute):
         x: Any = at.value(node.value) if node.attr == "grad" else None
-        with warnings.catch_warnings(action="ignore"):  # that a tensor is no leaf, and keeps no gradient
-            is_none = is_tensor(x) and x.grad is None
-        if is_none:
+        if is_tensor(x) and at.value(node) is None:
             name = at.text.of(node.value)
+            if at.known.is_live and not at.known.record.backwards and calls(at.text.tree, "backward"):
+                return _renamed(at, name)  # which backward has run is not known
             if x.requires_grad and x.is_leaf:
                 return _of_leaf(at, name, x)
             of_other = _of_intermediate if x.requires_grad else _of_constant

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import ast
+import re
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from gradcli.process.tracebacks import text_of
 from gradcli.pytorch.messages import known_message
 from gradcli.record.numbers import Numbers
-from gradcli.record.record import Changed, Quantity, Record
+from gradcli.record.record import CallSite, Changed, Cut, Quantity, Record
+from gradcli.script.errors import updates
 from gradcli.script.errors.failure import Failure, Knows, dtype_of, is_module
-from gradcli.script.errors.syntax import called, elements, keyword, owner_of, receiver_of
+from gradcli.script.errors.history import History
+from gradcli.script.errors.syntax import called, calls, elements, end, keyword, owner_of, receiver_of, requires_target
 from gradcli.script.known import Known
 from gradcli.script.naming import Names, is_tensor
 
@@ -34,7 +39,7 @@ def facts(at: Failure) -> Sequence[Any] | None:
     roots = [*_roots(at)]
     match key:
         case "no gradient to start from":
-            return next(((y,) for y in roots if not y.requires), None)
+            return next(((y,) for y in roots if not y.requires), None) if _is_explained(at) else None
         case "no v for several numbers":
             return next(((y,) for y in roots if y.shape), None)
         case "input without a gradient":
@@ -43,7 +48,7 @@ def facts(at: Failure) -> Sequence[Any] | None:
             x = [*_inputs(at)][values[0]] if values[0] < len([*_inputs(at)]) else None
             return None if x is None or not roots else (x, roots, None)
         case "shape of v":
-            return next(((y, v) for y, v in _weights(at, roots) if y.shape != v.shape), None)
+            return (roots[values[0]], _of_shape(values[1])) if len(roots) > values[0] else None
         case "freed graph":
             return _freed(at, roots)
         case "changed in place":
@@ -56,7 +61,99 @@ def facts(at: Failure) -> Sequence[Any] | None:
             return _state(at)
         case "Jacobian that differs":
             return _dtype(at)
+        case "gradient of no tensor" | "count of a function's gradients" | "rank of a convolution's input":
+            return values if len(values) > 1 else None
     return None if key in _WITHOUT else values
+
+
+def with_cuts(at: Failure) -> Known:
+    """Return what is known, with the cuts that the text says where none is recorded."""
+    record = at.known.record
+    if any(isinstance(e, Cut) for e in record.events):
+        return at.known
+    return replace(at.known, record=replace(record, events=(*record.events, *_cuts(at))))
+
+
+# What cuts numbers off: methods, functions, and what both return.
+_METHODS = {
+    "detach": "DETACHED",
+    "item": "NUMBER",
+    "tolist": "LIST",
+    "numpy": "ARRAY",
+    **dict.fromkeys(("int", "long", "short"), "DISCRETE"),
+    **dict.fromkeys(("argmax", "argmin", "round", "floor", "ceil", "trunc", "sign", "argsort"), "DISCRETE"),
+}
+_FUNCTIONS = {
+    **dict.fromkeys(("float", "int"), "NUMBER"),
+    **dict.fromkeys(("tensor", "as_tensor", "FloatTensor", "Tensor"), "COPIED"),
+}
+_COMPARED = {ast.Gt: "gt", ast.Lt: "lt", ast.GtE: "ge", ast.LtE: "le", ast.Eq: "eq", ast.NotEq: "ne"}
+
+
+def _cuts(at: Failure) -> Iterator[Cut]:
+    """Yield where values on the way to the line were cut off from tensors that require gradients, as the text says."""
+    history = History(at.text, at.known)
+    late = {at.text.of(owner) for s in at.text.statements() if (owner := requires_target(s)) is not None}
+    switched = [c.lineno for c in calls(at.text.tree, "set_grad_enabled") if c.args and at.value(c.args[0]) is False]
+    # Names in functions that have returned have no values any more: then it is enough that a tensor on the way does.
+    is_any = any(_requires(at, n, late) for e in history.way for n in ast.walk(e))
+    for expression in history.way:
+        inner = is_any and history.flow.scope(expression) is not None
+        found = []
+        for node in ast.walk(expression):
+            kind = _kind(node)
+            if kind is not None and (inner or any(_requires(at, n, late) for n in ast.walk(node))):
+                found.append((end(node), kind))
+        if found and found[-1][1][0] != "COPIED":  # copies of numbers cut nothing off
+            found = [f for f in found if f[1][0] != "COPIED"]
+        is_off = (
+            updates.is_unrecorded(at.text.on(expression.lineno)) or min(switched, default=10**9) < expression.lineno
+        )
+        if is_off and (inner or any(_requires(at, n, late) for n in ast.walk(expression))):
+            found.append((end(expression), ("UNRECORDED", "no_grad()", "")))
+        for line, *cut in dict.fromkeys((line, *cut) for (line, _), cut in sorted(found)):
+            yield Cut(site=CallSite(at.text.file, line), kind=cut[0], code=cut[1], call="".join(cut[1:]))
+
+
+def _is_explained(at: Failure) -> bool:
+    """Return whether it is known why nothing was recorded on the way to the line: a cut, or no gradient is required."""
+    history = History(at.text, at.known)
+    late = [owner for s in at.text.statements() if (owner := requires_target(s)) is not None]
+    names = [n for e in history.way for n in ast.walk(e)]
+    return bool(history.cuts()) or bool(late) or not any(_requires(at, n, set()) for n in names)
+
+
+def _kind(node: ast.AST) -> tuple[str, str, str] | None:
+    """Return the kind of cut that an expression is, its code, and the arguments of a function that copies."""
+    match node:
+        case ast.Attribute(attr="data"):
+            return "DETACHED", ".data", ""
+        case ast.Compare(ops=[operator]) if type(operator) in _COMPARED:
+            return "DISCRETE", _COMPARED[type(operator)], ""
+        case ast.Call():
+            name, owner = called(node), owner_of(node)
+            if name in _FUNCTIONS and (owner is None or _FUNCTIONS[name] == "COPIED"):
+                lists = ast.List | ast.ListComp
+                arguments = "([…])" if node.args and isinstance(node.args[0], lists) else "(…)"
+                return (
+                    _FUNCTIONS[name],
+                    f"{name}()" if owner is None else f"torch.{name}",
+                    arguments * (owner is not None),
+                )
+            if _METHODS.get(name) == "DISCRETE":
+                return "DISCRETE", "cast" if name in ("int", "long", "short") else name, ""
+            return (_METHODS[name], f".{name}()", "") if name in _METHODS and owner is not None else None
+    return None
+
+
+def _requires(at: Failure, node: ast.AST, late: set[str]) -> bool:
+    """Return whether a name is that of a tensor which has required a gradient, or of a module of which one does."""
+    if not isinstance(node, ast.Name | ast.Attribute) or at.text.of(node) in late:
+        return False
+    x: Any = at.value(node)
+    parts = x if isinstance(x, list | tuple) else [x]
+    is_leading = any(is_tensor(e) and e.requires_grad for e in parts)
+    return is_leading or (hasattr(x, "_parameters") and is_module(x) and any(p.requires_grad for p in x.parameters()))
 
 
 # Those whose facts the message does not have, nor the line.
@@ -97,15 +194,10 @@ def _inputs(at: Failure) -> Iterator[Quantity]:
         yield from _tensors(at, elements(call.args[1]))
 
 
-def _weights(at: Failure, roots: Sequence[Quantity]) -> Iterator[tuple[Quantity, Quantity]]:
-    """Yield each output with its v."""
-    for call in at.text.calls("backward", "grad"):
-        is_method = called(call) == "backward" and receiver_of(call) is not None
-        named = keyword(call, "gradient", "grad_outputs")
-        nodes = call.args[0 if is_method else 2 if called(call) == "grad" else 1 :][:1] or [
-            k.value for k in [named] if k
-        ]
-        yield from zip(roots, _tensors(at, [e for node in nodes for e in elements(node)]), strict=False)
+def _of_shape(written: Any) -> Quantity:
+    """Return what stands for a tensor of a shape, as a message has it: torch.Size([2, 3])."""
+    shape = tuple(map(int, re.findall(r"\d+", str(written))))
+    return Quantity(-1, shape, "float32", "data", Numbers(None, shape, "float32"))
 
 
 def _freed(at: Failure, roots: Sequence[Quantity]) -> Sequence[Any] | None:

@@ -13,7 +13,7 @@ from gradcli.pytorch.session import Script
 from gradcli.pytorch.tables import pytorch_names
 from gradcli.script.errors.failure import Answer, Failure, Knows
 from gradcli.script.errors.source import Change
-from gradcli.script.errors.under_pytorch import facts
+from gradcli.script.errors.under_pytorch import facts, with_cuts
 from gradcli.text.wrapping import TIED, page_width, wrapped
 
 _MOST = 100  # columns
@@ -77,15 +77,16 @@ class Row(NamedTuple):
 
 def _row(at: Failure) -> tuple[Row | None, Sequence[Any]]:
     """Return the row of an error, and the facts that its functions take."""
-    row = _answers().get(at.known.key)
-    if row is not None and at.known.is_live:
-        found = facts(at)
-        texts = [part for part in row.parts if "gradcli" not in part[1]]  # which tells of the emulation
-        return (Row((), row.topic), ()) if found is None else (Row(texts, row.topic), found)
-    if at.known.key:
-        return row, at.known.facts
-    known = ((re.search(pattern, at.message), row) for pattern, row in _of_python().items())
-    return next(((row, match.groups()) for match, row in known if match), (None, ()))
+    found = ((re.search(pattern, at.message), row) for pattern, row in _of_python().items())
+    of_python = next(((row, match.groups()) for match, row in found if match), (None, ()))
+    if not at.known.is_live:
+        return (_answers().get(at.known.key), at.known.facts) if at.known.key else of_python
+    at.known = with_cuts(at)
+    if of_python[0] is not None or (row := _answers().get(at.known.key)) is None:
+        return of_python
+    known = facts(at)
+    texts = [part for part in row.parts if "gradcli" not in part[1]]  # which tells of the emulation
+    return (Row((), row.topic), ()) if known is None else (Row(texts, row.topic), known)
 
 
 @cache
@@ -131,8 +132,11 @@ def _filled_in(at: Failure, row: Row, *facts: Any) -> Answer | None:
             if changes:
                 break
         else:
-            result[word] = text.format(*facts, line=at.code(at.line))
-    return Answer(result["why"], result["fix"], changes) if result else None
+            try:
+                result[word] = text.format(*facts, line=at.code(at.line))
+            except IndexError:  # a message that does not have all facts
+                return None
+    return Answer(result["why"], result["fix"], changes) if {"why", "fix"} <= {*result} else None
 
 
 def _function(path: str) -> Any:
