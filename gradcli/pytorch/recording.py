@@ -197,7 +197,7 @@ class _Writer:
             array = read.array if read is not None else x
             if isinstance(array, np.ndarray):
                 return Numbers.of(_kept(array))
-            return Numbers(None, (), "object", first=(str(x) if isinstance(x, int | float | str) else "…",))
+            return Numbers(None, (), "object", text=str(x) if isinstance(x, int | float | str) else "…")
         quantity, known = self.edge(edge, read), self.whole.get(edge)
         if read is None or known is None or read.is_of(known) or read.array.shape != known.shape:
             return quantity

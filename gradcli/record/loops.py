@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from gradcli.record.record import Loop, Record, Source
+from gradcli.record.record import Loop, Source
 
 PERIOD = 256  # operations of the longest round that is looked for
 TIMES = 3  # rounds: fewer are written out
@@ -31,34 +31,6 @@ class Entry(NamedTuple):
 
 
 IsRound = Callable[[Sequence[Entry], Sequence[Entry]], bool]
-
-
-def loops_of(record: Record) -> tuple[Loop, ...]:
-    """Return the loops of a record, of the operations that lie within no other.
-
-    >>> from gradcli.record.numbers import Numbers
-    >>> from gradcli.record.record import CallSite, Recorder
-    >>> recorder, site = Recorder(), CallSite("s.py", 3, instruction=4)
-    >>> h = w = recorder.quantity(Numbers.of(np.array(0.5)), "leaf", requires=True)
-    >>> for _ in range(6):
-    ...     before, h = h, recorder.quantity(Numbers.of(np.array(0.1)), "result", requires=True)
-    ...     _ = recorder.operation("mul", (), (w, before), (h,), site=site)
-    >>> (loop,) = loops_of(recorder.record())
-    >>> len(loop.rounds), loop.sources
-    (6, ((Source(quantity=0, statement=0, result=0, lag=0), Source(quantity=None, statement=0, result=0, lag=1)),))
-    """
-    operations = [o for o in record.operations if o.parent is None]
-    entries = []
-    for o in operations:
-        operands = tuple(q if isinstance(q, int) else -1 for q in o.operands)
-        shapes = [record.quantities[q].shape if q >= 0 else None for q in (*operands, *o.results)]
-        statement = (o.site.file, o.site.function, o.site.line, o.site.instruction)
-        kind = (statement, o.row, repr(o.settings), tuple(shapes))
-        entries.append(Entry(kind, operands, o.results, statement[:2], o.site.instruction))
-    return tuple(
-        Loop(tuple(tuple(operations[k].id for k in ids) for ids in loop.rounds), loop.sources)
-        for loop in loops(entries)
-    )
 
 
 def loops(entries: Sequence[Entry], is_round: IsRound = lambda *_: True) -> list[Loop]:

@@ -1,4 +1,4 @@
-"""The numbers of an array at a moment: whole, or summarised."""
+"""The numbers of an array at a moment."""
 
 from __future__ import annotations
 
@@ -9,59 +9,56 @@ import numpy as np
 
 Array = np.ndarray[Any, Any]
 
-_FIRST = 8  # entries that a summary keeps
-
 
 @dataclass(frozen=True, eq=False)
 class Numbers:
-    """The numbers of an array: `whole`, or None where only their summary is kept.
-
-    `norm`, `least` and `greatest` are those of the finite numbers; `nan` and `inf` count the others.
+    """The numbers of an array: `whole`, or None where only its shape and dtype are known, or it is a `text`.
 
     >>> kept = Numbers.of(np.array([3.0, -4.0]))
-    >>> kept == Numbers.of(np.array([3.0, -4.0])), kept.summary().norm, kept.summary() == kept
-    (True, 5.0, False)
+    >>> kept == Numbers.of(np.array([3.0, -4.0])), kept == Numbers(None, (2,), "float64"), kept.is_finite, kept.is_zero
+    (True, False, True, False)
     """
 
     whole: Array | None
     shape: tuple[int, ...]
     dtype: str
-    norm: float | None = None
-    least: float | None = None
-    greatest: float | None = None
-    nan: int = 0
-    inf: int = 0
-    first: tuple[Any, ...] = ()
+    text: str = ""
+    nan: int = 0  # how many are nan, where that alone is known
 
     @classmethod
     def of(cls, a: Array) -> Numbers:
         """Return all numbers of an array, which nothing may change any more."""
         return cls(a, a.shape, a.dtype.name)
 
-    def summary(self) -> Numbers:
-        """Return the same numbers without the array."""
+    @property
+    def is_finite(self) -> bool:
+        """Whether no number is known that is not finite."""
+        if self.whole is None or self.whole.dtype.kind not in "fc":
+            return not self.nan
+        return bool(np.isfinite(self.whole).all())
+
+    @property
+    def not_finite(self) -> str:
+        """What there is that is not finite: "nan" before "inf"; "" where all numbers are finite."""
+        return "" if self.is_finite else "nan" if self.whole is None or np.isnan(self.whole).any() else "inf"
+
+    @property
+    def is_zero(self) -> bool:
+        """Whether there are numbers, all of them 0."""
+        return self.whole is not None and bool(self.whole.size) and not self.whole.any()
+
+    @property
+    def norm(self) -> float | None:
+        """The 2-norm of the finite numbers; None where no number is known."""
         if self.whole is None:
-            return self
-        first = tuple(self.whole.reshape(-1)[:_FIRST].tolist())
-        if self.whole.dtype.kind not in "fiub" or not self.whole.size:
-            return Numbers(None, self.shape, self.dtype, first=first)
-        a = self.whole.astype(float)
+            return None
+        a = np.abs(self.whole.astype(complex if self.whole.dtype.kind == "c" else float).reshape(-1))
         finite = a[np.isfinite(a)]
-        nan, some = int(np.isnan(a).sum()), bool(finite.size)
-        return Numbers(
-            None,
-            self.shape,
-            self.dtype,
-            float(np.sqrt(np.vdot(finite, finite))),
-            float(finite.min()) if some else None,
-            float(finite.max()) if some else None,
-            nan,
-            a.size - finite.size - nan,
-            first,
-        )
+        largest = finite.max(initial=0)
+        return float(largest * np.sqrt(np.sum((finite / largest) ** 2))) if largest else 0.0
 
     def _key(self) -> tuple[Any, ...]:
-        return self.shape, self.dtype, self.norm, self.least, self.greatest, self.nan, self.inf, repr(self.first)
+        return self.shape, self.dtype, self.text, self.nan
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Numbers) or self._key() != other._key():

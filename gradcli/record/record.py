@@ -79,11 +79,6 @@ class Quantity:
         """The first name; "" without one."""
         return self.names[0][1] if self.names else ""
 
-    def name_at(self, clock: int) -> str:
-        """Return the name that it had at a clock, or else the first that it had later."""
-        before = [name for then, name in self.names if then <= clock]
-        return before[-1] if before else self.names[0][1] if self.names else ""
-
 
 @dataclass(frozen=True)
 class Operation:
@@ -239,14 +234,6 @@ class Changed(Event):
     operations: tuple[tuple[int, int], ...] = ()
 
 
-@dataclass(frozen=True, kw_only=True)
-class GradCleared(Event):
-    """The `.grad` of quantities is set to None or to 0."""
-
-    quantities: tuple[int, ...]
-    to_none: bool = True
-
-
 @dataclass(frozen=True)
 class Assignment:
     """A line of an optimizer's rule, for one entry: the name gets the value of a formula of the names that it `reads`.
@@ -290,29 +277,11 @@ class OptimizerStep(Event):
 
 
 @dataclass(frozen=True, kw_only=True)
-class GradientChanged(Event):
-    """Gradients are scaled or clipped: `factor` is what each of them is multiplied by."""
-
-    kind: str
-    quantities: tuple[int, ...]
-    factor: float
-
-
-@dataclass(frozen=True, kw_only=True)
 class ModeEntered(Event):
     """A mode holds from now on: no_grad, enable_grad, inference_mode, autocast, anomaly, train, eval."""
 
     mode: str
     enabled: bool = True
-
-
-@dataclass(frozen=True, kw_only=True)
-class ErrorRaised(Event):
-    """An error that the program met: its class, its key among the messages, and the facts that its text has."""
-
-    error: str
-    key: str
-    facts: tuple[Any, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -349,7 +318,6 @@ class Record:
     operations: tuple[Operation, ...] = ()
     events: tuple[Event, ...] = ()
     backwards: tuple[Backward, ...] = ()
-    loops: tuple[Loop, ...] = ()
 
     def producers(self) -> dict[int, tuple[int, int]]:
         """Return the operation and the position among its results of each quantity that is a result."""
@@ -368,7 +336,6 @@ class Recorder:
         self._operations: list[Operation] = []
         self._events: list[Event] = []
         self._backwards: list[Backward] = []
-        self._loops: list[Loop] = []
         self.clock = 0
 
     def tick(self, clock: int | None = None) -> int:
@@ -404,12 +371,6 @@ class Recorder:
         known = self._quantities[quantity]
         if not known.names or known.names[-1][1] != name:
             self._quantities[quantity] = replace(known, names=(*known.names, (self.clock, name)))
-
-    def summarise(self, quantities: Iterable[int]) -> None:
-        """Keep the summaries of quantities in place of their numbers."""
-        for q in quantities:
-            known = self._quantities[q]
-            self._quantities[q] = replace(known, numbers=known.numbers.summary())
 
     def operation(
         self,
@@ -468,10 +429,6 @@ class Recorder:
             arose=dict(arose),
         )
 
-    def loop(self, loop: Loop) -> None:
-        """Add a loop, whose operations are recorded."""
-        self._loops.append(loop)
-
     def record(self) -> Record:
         """Return the record so far."""
         return Record(
@@ -479,5 +436,4 @@ class Recorder:
             tuple(self._operations),
             tuple(self._events),
             tuple(self._backwards),
-            tuple(self._loops),
         )

@@ -25,7 +25,7 @@ def _gradients(gradients: Sequence[tuple[str, Numbers]]) -> str:
     """Return gradients in words: a few with their numbers, or how many there are and the largest."""
     if len(gradients) < 3:
         return ", ".join(_sized(f"{name}.grad", numbers) for name, numbers in gradients)
-    largest = max(gradients, key=lambda pair: pair[1].summary().norm or 0)
+    largest = max(gradients, key=lambda pair: pair[1].norm or 0)
     return f"{len(gradients)} gradients, the largest {largest[0]}"
 
 
@@ -73,7 +73,6 @@ def _sized(name: str, numbers: Numbers) -> str:
 
 
 def _size(numbers: Numbers) -> str:
-    summary = numbers.summary()
-    if summary.nan or summary.inf:
-        return "nan!" if summary.nan else "inf!"
-    return f"{summary.first[0] if not summary.shape else summary.norm or 0:.6g}"
+    if numbers.not_finite:
+        return f"{numbers.not_finite}!"
+    return f"{numbers.norm or 0 if numbers.shape or numbers.whole is None else numbers.whole.item():.6g}"

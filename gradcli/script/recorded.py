@@ -134,7 +134,7 @@ class _Maker(Operands, Recorded):
         """Return the node of an operand: the result of another operation, a leaf, data, or numbers; or a text."""
         if isinstance(x, Numbers):
             if x.whole is None:
-                return x.first[0]
+                return x.text
             if i >= self.operands_of(o):
                 return number_node(x)
             is_number = x.whole.size == 1

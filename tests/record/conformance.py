@@ -24,7 +24,6 @@ def check_record(record: Record, rounding: float = 8.0) -> None:
     _check_order(record)
     _check_references(record)
     _check_gradients(record, rounding)
-    _check_loops(record)
 
 
 def parts(item: object) -> Iterator[object]:
@@ -108,23 +107,6 @@ def _check_gradients(record: Record, rounding: float) -> None:
                 size = np.abs(before) + np.abs(_whole(c.added))
                 tolerance = rounding * _eps(c.after.dtype) * size
                 assert _close(c.after, before + _whole(c.added), tolerance), "before + added = after"
-
-
-def _check_loops(record: Record) -> None:
-    for loop in record.loops:
-        first = [record.operations[o] for o in loop.rounds[0]]
-        for r, ids in enumerate(loop.rounds):
-            ops = [record.operations[o] for o in ids]
-            assert [(o.row, o.settings) for o in ops] == [(o.row, o.settings) for o in first]
-            for o, sources in zip(ops, loop.sources, strict=True):
-                for operand, source in zip(o.operands, sources, strict=True):
-                    if source is None or r < source.lag:
-                        continue
-                    if source.quantity is not None:
-                        assert operand == source.quantity
-                    else:
-                        from_round = [record.operations[k] for k in loop.rounds[r - source.lag]]
-                        assert operand == from_round[source.statement].results[source.result]
 
 
 def _whole(n: Numbers) -> np.ndarray:

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pytest
 
-from gradcli.record.loops import Entry, loops, loops_of
-from gradcli.record.numbers import Numbers
-from gradcli.record.record import CallSite, Recorder, Source
-from tests.record.conformance import check_record
+from gradcli.record.loops import Entry, loops
+from gradcli.record.record import Source
 
 
 def entries(*rounds, first=100):
@@ -83,19 +80,3 @@ def test_the_cost_grows_with_the_rounds():
         assert len(loop.rounds) == times
         counts.append(len(calls))
     assert counts[1] <= 2.2 * counts[0]
-
-
-def test_loops_of_a_record_pass_the_suite():
-    recorder = Recorder()
-    w = recorder.quantity(Numbers.of(np.array(0.5)), "leaf", requires=True)
-    h = recorder.quantity(Numbers.of(np.array(1.0)), "data")
-    for k in range(5):
-        made = recorder.quantity(Numbers.of(np.array(0.1 * k)), "result", requires=True)
-        recorder.operation("mul", (), (w, h), (made,), site=CallSite("s.py", 3, instruction=4))
-        h = recorder.quantity(Numbers.of(np.array(0.2 * k)), "result", requires=True)
-        recorder.operation("sin", (), (made,), (h,), site=CallSite("s.py", 4, instruction=9))
-    for loop in loops_of(recorder.record()):
-        recorder.loop(loop)
-    record = recorder.record()
-    assert [len(loop.rounds) for loop in record.loops] == [5]
-    check_record(record)

@@ -80,12 +80,12 @@ class Cause:
 
 def causes(known: Known, call: Backward) -> list[Cause]:
     """Return the operations in which gradients of a call began not to be finite, in the order of the script."""
-    if not all(map(_is_finite, call.v)):
+    if not all(n.is_finite for n in call.v):
         return []
     result: dict[int, Cause] = {}
     for o in known.record.operations:
         received, sent = call.arose.get(o.id) or _sent(o, call)
-        if all(map(_is_finite, sent)):
+        if all(n.is_finite for n in sent):
             continue
         behind, _ = known.behind(o.results)
         first = next((p for p in behind if _arises(p, known.record.quantities)), o)
@@ -101,20 +101,13 @@ def _sent(o: Operation, call: Backward) -> tuple[Sequence[Numbers], Sequence[Num
     """Return what an operation received, and what it sent of that, if all of the former is finite."""
     received = [g for k in range(len(o.results)) if (g := call.received.get((o.id, k))) is not None]
     sent = [g for i in range(len(o.operands)) if (g := call.sent.get((o.id, i))) is not None]
-    return received, sent if all(map(_is_finite, received)) else ()
+    return received, sent if all(n.is_finite for n in received) else ()
 
 
 def _arises(o: Operation, quantities: Sequence[Quantity]) -> bool:
     """Return whether the value of an operation is the first that is not finite, of finite operands."""
     read = [quantities[x].numbers if isinstance(x, int) else x for x in o.operands[: len(o.operands) - o.numbers]]
-    return not all(_is_finite(quantities[q].numbers) for q in o.results) and all(map(_is_finite, read))
-
-
-def _is_finite(n: Numbers) -> bool:
-    """Return whether all numbers are finite, as far as they are known."""
-    if n.whole is None or n.whole.dtype.kind not in "fc":
-        return not n.nan and not n.inf
-    return bool(np.isfinite(n.whole).all())
+    return not all(quantities[q].numbers.is_finite for q in o.results) and all(n.is_finite for n in read)
 
 
 def not_finite_answer(at: Failure | CallScene, call: Backward) -> Answer | None:

@@ -8,8 +8,6 @@ from dataclasses import asdict, dataclass, field
 from functools import partial
 from typing import Any
 
-import numpy as np
-
 from gradcli.pages.sections import Grid, Math, Section, Text
 from gradcli.record.numbers import Numbers
 from gradcli.record.record import Backward, Contribution, Cut, Operation, Quantity, Record
@@ -58,39 +56,13 @@ def flow(record: Record, backward: Backward) -> list[Flow]:
 
 
 def _row(q: Quantity, c: Contribution | None, reasons: _Reasons) -> Flow:
-    value = _norm(q.numbers)
+    value = q.numbers.norm
     if c is None:
         return Flow(q.name, q.shape, value, None, reasons.of_none(q))
-    grad = _norm(c.added)
-    return (
-        Flow(q.name, q.shape, value, grad, "" if grad else reasons.of_zero(q))
-        if _is_finite(c.added)
-        else Flow(q.name, q.shape, value, math.nan if _counts(c.added)[0] else math.inf, reasons.of_not_finite())
-    )
-
-
-def _norm(n: Numbers) -> float | None:
-    if n.whole is None:
-        return n.norm
-    a = np.abs(n.whole.astype(complex if n.whole.dtype.kind == "c" else float).reshape(-1))
-    finite = a[np.isfinite(a)]
-    largest = finite.max(initial=0)
-    return float(largest * np.sqrt(np.sum((finite / largest) ** 2))) if largest else 0.0
-
-
-def _counts(n: Numbers) -> tuple[int, int]:
-    """Return how many numbers are nan, and how many infinite."""
-    if n.whole is None or n.whole.dtype.kind not in "fc":
-        return n.nan, n.inf
-    return int(np.isnan(n.whole).sum()), int(np.isinf(n.whole).sum())
-
-
-def _is_finite(n: Numbers) -> bool:
-    return not any(_counts(n))
-
-
-def _is_zero(n: Numbers) -> bool:
-    return not n.whole.any() if n.whole is not None else n.norm == 0 and not n.nan and not n.inf
+    if c.added.not_finite:
+        return Flow(q.name, q.shape, value, float(c.added.not_finite), reasons.of_not_finite())
+    grad = c.added.norm
+    return Flow(q.name, q.shape, value, grad, "" if grad else reasons.of_zero(q))
 
 
 @dataclass
@@ -130,7 +102,7 @@ class _Reasons:
                 seen.add(o.id)
                 received = [self.backward.received.get((o.id, k)) for k in range(len(o.results))]
                 sent = self.backward.sent.get((o.id, i))
-                if any(g is not None and not _is_zero(g) for g in received) and (sent is None or _is_zero(sent)):
+                if any(g is not None and not g.is_zero for g in received) and (sent is None or sent.is_zero):
                     return self._dead(o, i)
                 waiting += o.results
         return ""
@@ -143,7 +115,7 @@ class _Reasons:
         if o.row == "relu" and x.numbers.whole is not None and (x.numbers.whole <= 0).all():
             rows = f" in all {x.shape[0]:,} rows" if x.shape else ""
             return f"dead: relu's input ({where}) is negative{rows}"
-        zero = next((self.record.quantities[k] for k in others if _is_zero(self.record.quantities[k].numbers)), None)
+        zero = next((self.record.quantities[k] for k in others if self.record.quantities[k].numbers.is_zero), None)
         if zero is not None:
             return f"{o.row} ({where}) multiplies by {zero.name or 'numbers'} that are 0"
         return f"{o.row} ({where}) has slope 0 here"
@@ -154,19 +126,19 @@ class _Reasons:
         for o in record.operations:
             results = [record.quantities[q].numbers for q in o.results]
             operands = [record.quantities[q].numbers if isinstance(q, int) else q for q in o.operands]
-            if not all(map(_is_finite, results)) and all(map(_is_finite, operands)):
+            if not all(n.is_finite for n in results) and all(n.is_finite for n in operands):
                 return f"{_kind(results)} arises in {o.row} (line {o.site.line}){_extremes(operands)}"
         for o in record.operations[::-1]:
             received = [g for k in range(len(o.results)) if (g := backward.received.get((o.id, k))) is not None]
             sent = [g for i in range(len(o.operands)) if (g := backward.sent.get((o.id, i))) is not None]
-            if received and all(map(_is_finite, received)) and not all(map(_is_finite, sent)):
+            if received and all(n.is_finite for n in received) and not all(n.is_finite for n in sent):
                 operands = [record.quantities[q].numbers if isinstance(q, int) else q for q in o.operands]
                 return f"{_kind(sent)} arises in the backward of {o.row} (line {o.site.line}){_extremes(operands)}"
-        return "v is not finite" if not all(map(_is_finite, backward.v)) else ""
+        return "v is not finite" if not all(n.is_finite for n in backward.v) else ""
 
 
 def _kind(numbers: Sequence[Numbers]) -> str:
-    return "nan" if any(_counts(n)[0] for n in numbers) else "infinity"
+    return "nan" if any(n.not_finite == "nan" for n in numbers) else "infinity"
 
 
 def _extremes(operands: Sequence[Numbers]) -> str:

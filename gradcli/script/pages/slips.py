@@ -37,14 +37,10 @@ def slips(scene: CallScene) -> Iterator[str]:
     recorded = scene.recorded
     operations = [o for o in recorded.record.operations if not o.is_opaque]
     yield from [text for o in operations if (text := _paired(o, scene) or _twice(o, scene))][:1]
-    zero = sorted(recorded.name(c.quantity) for c in recorded.call.leaves if _is_zero(c.added))
+    zero = sorted(recorded.name(c.quantity) for c in recorded.call.leaves if c.added.is_zero)
     if zero and (stopped := _stopped(operations, scene)):
         whose = f"gradient of {zero[0]} is" if len(zero) == 1 else f"gradients of {in_words(zero)} are"
         yield f"the {whose} 0: {stopped}"
-
-
-def _is_zero(n: Numbers) -> bool:
-    return n.whole is not None and bool(n.whole.size) and not n.whole.any()
 
 
 def changed(scene: CallScene) -> Iterator[str]:
