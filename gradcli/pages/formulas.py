@@ -11,7 +11,6 @@ from gradcli.errors import InputError
 from gradcli.graph.array import Named, objects
 from gradcli.graph.einsum import products
 from gradcli.graph.graph import Graph, dimensions
-from gradcli.graph.jacobian import entries
 from gradcli.graph.node import Node
 from gradcli.graph.operations import OPERATIONS
 
@@ -43,6 +42,7 @@ def symbolic(
     the parts of statements have the names that they have in the system.
     """
     from gradcli.algebra.symbolic_jacobian import symbolic_entries
+    from gradcli.graph.jacobian import entries
     from gradcli.notation.nodes import node_names, readable_names
 
     derivatives = derivatives or (lambda: entries(graph, wrt))

@@ -13,7 +13,6 @@ import numpy as np
 from gradcli.engine.evaluate import at_point
 from gradcli.errors import InputError, Notes
 from gradcli.graph.graph import Graph, dimensions
-from gradcli.graph.jacobian import entries
 from gradcli.graph.node import Node, leaf
 from gradcli.graph.rewrite import substituted
 from gradcli.graph.vjp import differentiated
@@ -116,6 +115,8 @@ class Gradients(Question):
     @cached_property
     def _entries(self) -> dict[tuple[int, int], Node]:
         """The entries of J that are not zero everywhere, for its formulas and its numbers."""
+        from gradcli.graph.jacobian import entries  # data start sooner without it
+
         return entries(self.graph, self.wrt)
 
     @cached_property
