@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-import os
 import sys
-from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
@@ -16,45 +14,32 @@ from typing import TYPE_CHECKING, Any
 from gradcli.errors import InputError
 from gradcli.pages.sections import Block, Code
 from gradcli.process.activity import lasting
-from gradcli.process.tracebacks import text_of
 from gradcli.pytorch.record import Listener, finite
 from gradcli.pytorch.recording import Tape, numbers_of
 from gradcli.script.drawing import Drawing
 from gradcli.script.errors.warnings import not_finite, warned
 from gradcli.script.known import Known
+from gradcli.script.line_explainer import LineExplainer, fault_text
 from gradcli.script.naming import Names, names_of, script_frames
-from gradcli.script.pages.sums import Sums
-from gradcli.script.progress import Progress
+from gradcli.script.progress import Progress, Sums
 from gradcli.script.recorded import MAX_STEPS, check_size, recorded
 from gradcli.script.scene import CallScene, Site
-from gradcli.script.shown import Printed, columns
+from gradcli.script.shown import columns
 from gradcli.script.system import Recorded
-from gradcli.text.wrapping import in_words, wrapped
+from gradcli.text.wrapping import wrapped
 
 if TYPE_CHECKING:
     from gradcli.pytorch.backward import Call, Request
-    from gradcli.pytorch.session import Script
 
 _ROOM = 3000  # calls inside of calls
 
 
 @dataclass
-class Explainer(Listener):
+class Explainer(LineExplainer, Listener):
     """Listens to the calls of a script, and explains them."""
 
-    script: Script
-    shown: Printed
-    note: Callable[[str], None]
-    style: str = "table"
-    every: bool = False  # a line is explained each time
-    lines: frozenset[int] = frozenset()  # that are explained; none: all
-    steps: bool = False
-    round: int = 0  # the time that a line is reached that is explained; 0: the first one
     drawing: Drawing | None = None  # of the first call that is explained
-    only: Sequence[str] = ()  # the sections of a page that are shown; none: all
-    unroll: bool = False  # rounds of loops are written out
     progress: Progress = field(default_factory=Progress)
-    seen: Counter[Site] = field(default_factory=Counter)
     sums: Sums = field(default_factory=Sums)
     warned: set[Site] = field(default_factory=set)
     told: set[str] = field(default_factory=set)  # the surprises on pages
@@ -88,7 +73,7 @@ class Explainer(Listener):
         except InputError as error:
             scene.trouble = error.message
         except Exception as error:  # the script goes on, whatever we cannot explain
-            scene.trouble = _fault(error)
+            scene.trouble = fault_text(error)
 
     def _position(self, depth: int = 0) -> tuple[Any, Site]:
         """Return the frame that is running, and the call with the line of the script, also for a frame elsewhere."""
@@ -110,11 +95,7 @@ class Explainer(Listener):
     def _explains_now(self, site: Site) -> bool:
         """Count a call, and return whether it is explained this time."""
         self.seen[site] += 1
-        if self.lines and site.line not in self.lines:
-            return False
-        if self.round:
-            return self.seen[site] == self.round
-        return self.seen[site] == 1 or self.every or self.style == "json"
+        return self.wants(site, self.seen[site])
 
     def is_done(self, call: Call) -> None:
         """Explain a call that is done."""
@@ -154,7 +135,7 @@ class Explainer(Listener):
                 text = self._page(call, scene)
         except Exception as error:
             scene.recorded = Recorded(scene.recorded.record, scene.recorded.call)
-            scene.trouble = _fault(error)
+            scene.trouble = fault_text(error)
             text = f"not explained: {scene.trouble}"
             with suppress(Exception):
                 text = self._page(call, scene)
@@ -219,7 +200,7 @@ class Explainer(Listener):
             try:
                 first, *more = step_lines(optimizer, done, scene, self.sums.left)
             except Exception as error:  # the script goes on, whatever we cannot explain
-                first, more = f"not explained: {_fault(error)}", []
+                first, more = f"not explained: {fault_text(error)}", []
             self.shown.words([f"line {line}, {scene.source(line)}: {first}", *more])
 
     def failed(self, error: BaseException, text: str) -> None:
@@ -232,35 +213,21 @@ class Explainer(Listener):
         try:
             reason = why(error, self.script, knows)
         except Exception as fault:
-            reason = _fault(fault)
+            reason = fault_text(fault)
         if reason:
             self.note(reason)
         self.shown.failed(text + reason, line_of(error))
 
     def again(self) -> None:
         """Show how the loss went at lines that were reached again, and note which lines these are."""
-        lines: dict[int, list[Site]] = {}
-        for site in self.seen:
-            lines.setdefault(site.line, []).append(site)
-        for line in sorted(lines) if self.style != "json" else ():
-            for site in lines[line]:
-                if words := self.progress.words(site, columns()):
-                    self.shown.words(words)
-        if self.round and max(self.seen.values(), default=0) < self.round:
-            times = "; ".join(f"line {line}: {max(self.seen[s] for s in lines[line]):,}" for line in sorted(lines))
-            self.note(f"note: no line is reached {self.round:,} times" + (times and f" ({times})"))
-        if self.every or self.style != "table":
-            return
-        for line in sorted(self.lines - lines.keys()):
-            known = f"line{'s' * (len(lines) > 1)} {in_words([*map(str, sorted(lines))])}" if lines else ""
-            self.note(f"note: line {line} has no call to explain" + (known and f"; there are calls at {known}"))
-        for line in sorted(lines):
-            count = sum(self.seen[site] - 1 for site in lines[line])
-            if count and (not self.lines or line in self.lines):
-                sums = "; ".join(dict.fromkeys(filter(None, map(self.sums.words, lines[line]))))
-                times, it = ("time", "it") if count == 1 else ("times", "them")
-                more = f"line {line}, {count:,} more {times}; --all shows {it}"
-                self.note("\n".join(wrapped(f"{more}: {sums}" if sums else more, columns(), "  ")))
+        for site in sorted(self.seen, key=lambda site: site.line) if self.style != "json" else ():
+            if words := self.progress.words(site, columns()):
+                self.shown.words(words)
+        super().again()
+
+    def remark(self, sites: Sequence[Site]) -> str:
+        """Return what accumulates in `.grad` at a line."""
+        return "; ".join(dict.fromkeys(filter(None, map(self.sums.words, sites))))
 
 
 def _lines(block: Block) -> list[str]:
@@ -290,10 +257,3 @@ def _room() -> Iterator[None]:
         yield
     finally:
         sys.setrecursionlimit(before)
-
-
-def _fault(error: Exception) -> str:
-    """Return in words that an explanation failed."""
-    if os.environ.get("GRADCLI_TRACEBACK"):
-        raise error
-    return f"a fault of gradcli's, please report it: {type(error).__name__}: {text_of(error)}"

@@ -91,6 +91,11 @@ class Known:
                 result.setdefault((e.site.file, e.site.line) if e.result is None else e.result, []).append(e)
         return {key: CutLine(hows) for key, hows in result.items()}
 
+    @property
+    def has_cuts(self) -> bool:
+        """Whether anything is cut off."""
+        return bool(self._cuts)
+
     def cut_at(self, file: str, line: int) -> CutLine | None:
         """Return what a line cuts off."""
         return self._cuts.get((file, int(line)))

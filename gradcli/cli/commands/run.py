@@ -290,16 +290,14 @@ def _listener(
     if options.quiet:
         return _Silent()
     lines, first = frozenset(options.lines), options.round or 0
+    shown = (style, options.every, lines, options.steps, first, options.only, options.unroll)
     if uses_torch:
         from gradcli.script.under_pytorch.explainer import PyTorchExplainer
 
-        shown = (style, options.every, lines, options.steps, first, options.only, options.unroll)
         return PyTorchExplainer(script, destination, _note, *shown)
     from gradcli.script.explainer import Explainer
 
-    drawing = _drawing(options)
-    shows = (style, options.every, lines, options.steps, first, drawing, options.only, options.unroll)
-    return Explainer(script, destination, _note, *shows)
+    return Explainer(script, destination, _note, *shown, drawing=_drawing(options))
 
 
 def _drawing(options: RunOptions) -> Drawing | None:

@@ -70,7 +70,7 @@ class History:
 
     def cuts(self) -> list[CutLine]:
         """Return the cuts on the way, the nearest first."""
-        return list({id(c): c for e in self.way for c in self._at(e)}.values())
+        return list({id(c): c for e in self.way for c in self._at(e)}.values()) if self.known.has_cuts else []
 
     def _at(self, expression: ast.AST) -> Iterator[CutLine]:
         lines = sorted({n.lineno for n in parts(expression, ast.expr)})

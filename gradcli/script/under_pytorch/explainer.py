@@ -3,37 +3,21 @@
 from __future__ import annotations
 
 import json
-import os
-from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from gradcli.process.activity import lasting
-from gradcli.process.tracebacks import text_of
-from gradcli.pytorch.session import Script
 from gradcli.realtorch.start import started_with_torch
 from gradcli.record.record import CallSite, OptimizerStep, Record
-from gradcli.script.shown import Printed, columns
-from gradcli.text.wrapping import in_words, wrapped
+from gradcli.script.line_explainer import LineExplainer, fault_text
 
 
 @dataclass
-class PyTorchExplainer:
+class PyTorchExplainer(LineExplainer):
     """Listens to a script under PyTorch, and shows a page for each backward line."""
 
-    script: Script
-    shown: Printed
-    note: Callable[[str], None]
-    style: str = "table"
-    every: bool = False
-    lines: frozenset[int] = frozenset()
-    steps: bool = False
-    round: int = 0
-    only: Sequence[str] = ()
-    unroll: bool = False  # rounds of loops are written out
-    seen: Counter[CallSite] = field(default_factory=Counter)
     more: Mapping[CallSite, int | None] = field(default_factory=dict)  # how often lines ran that were not counted then
 
     @contextmanager
@@ -49,16 +33,9 @@ class PyTorchExplainer:
         is_endless = self.every or self.style == "json"
         lines = None if is_endless else Lines(self.script.name, self.lines)
         explain_step = None if self.style == "json" else self._explain_step
-        session = Session(self._wants, self._explain, lines, explain_step)
+        session = Session(self.wants, self._explain, lines, explain_step)
         self.seen, self.more = session.reached, session.updates.more
         stack.enter_context(session.running())
-
-    def _wants(self, site: CallSite, times: int) -> bool:
-        if self.lines and site.line not in self.lines:
-            return False
-        if self.round:
-            return times == self.round
-        return times == 1 or self.every or self.style == "json"
 
     def _explain(self, record: Record | Exception, site: CallSite, recorded: bool) -> None:
         """Show the page of a backward."""
@@ -68,7 +45,7 @@ class PyTorchExplainer:
             with lasting(f"explaining line {site.line}"):
                 text = self._text(record, recorded)
         except Exception as error:
-            text = f"not explained: {_fault(error)}"
+            text = f"not explained: {fault_text(error)}"
         if self.style == "json":
             self.shown.text(text)
         else:
@@ -81,7 +58,7 @@ class PyTorchExplainer:
         try:
             first, *more = rules_lines(steps)
         except Exception as error:
-            first, more = f"not explained: {_fault(error)}", []
+            first, more = f"not explained: {fault_text(error)}", []
         self.shown.words([f"{self._title(site).replace(': ', ', ', 1)}: {first}", *more])
 
     def _title(self, site: CallSite) -> str:
@@ -112,38 +89,13 @@ class PyTorchExplainer:
         try:
             reason = why(error, self.script, known_under_pytorch())
         except Exception as fault:
-            reason = f"not explained: {_fault(fault)}"
+            reason = f"not explained: {fault_text(fault)}"
         if reason:
             self.note(reason)
         self.shown.failed(text + reason, line_of(error))
 
-    def again(self) -> None:
-        """Note which lines were reached again."""
-        if self.round and max(self.seen.values(), default=0) < self.round:
-            self.note(f"note: no line is reached {self.round:,} times")
-        if self.every or self.style != "table":
-            return
-        sites = {site.line for site in self.seen}
-        for line in sorted(self.lines - sites):
-            known = (
-                f"; there are calls at line{'s' * (len(sites) > 1)} {in_words([*map(str, sorted(sites))])}"
-                if sites
-                else ""
-            )
-            self.note(f"note: line {line} has no call to explain{known}")
-        for line in sorted(sites):
-            here = [site for site in self.seen if site.line == line]
-            uncounted = [self.more[site] for site in here if site in self.more]
-            count = sum(self.seen[site] - 1 for site in here) + sum(filter(None, uncounted))
-            about = "at least " if None in uncounted else "about " if any(uncounted) else ""
-            if count and (not self.lines or line in self.lines):
-                times, it = ("time", "it") if count == 1 else ("times", "them")
-                more = f"line {line}, {about}{count:,} more {times}; --all shows {it}"
-                self.note("\n".join(wrapped(more, columns(), "  ")))
-
-
-def _fault(error: Exception) -> str:
-    """Return in words that an explanation failed."""
-    if os.environ.get("GRADCLI_TRACEBACK"):
-        raise error
-    return f"a fault of gradcli's, please report it: {type(error).__name__}: {text_of(error)}"
+    def times(self, sites: Sequence[CallSite]) -> tuple[str, int]:
+        """Return how often calls were reached again, with those that were not counted as they ran."""
+        uncounted = [self.more[site] for site in sites if site in self.more]
+        about = "at least " if None in uncounted else "about " if any(uncounted) else ""
+        return about, super().times(sites)[1] + sum(filter(None, uncounted))

@@ -1,0 +1,74 @@
+"""What explains a script line by line as it runs: which calls have a page, and what is noted of the others."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from gradcli.process.tracebacks import text_of
+from gradcli.pytorch.session import Script
+from gradcli.script.shown import Printed, columns
+from gradcli.text.wrapping import in_words, wrapped
+
+
+@dataclass
+class LineExplainer:
+    """Explains the calls of a script, which are counted by their sites, under the emulation or under PyTorch."""
+
+    script: Script
+    shown: Printed
+    note: Callable[[str], None]
+    style: str = "table"
+    every: bool = False  # a line is explained each time
+    lines: frozenset[int] = frozenset()  # that are explained; none: all
+    steps: bool = False
+    round: int = 0  # the time that a line is reached that is explained; 0: the first one
+    only: Sequence[str] = ()  # the sections of a page that are shown; none: all
+    unroll: bool = False  # rounds of loops are written out
+    seen: Counter[Any] = field(default_factory=Counter)
+
+    def wants(self, site: Any, times: int) -> bool:
+        """Return whether a call is explained the time that it is reached."""
+        if self.lines and site.line not in self.lines:
+            return False
+        if self.round:
+            return times == self.round
+        return times == 1 or self.every or self.style == "json"
+
+    def times(self, sites: Sequence[Any]) -> tuple[str, int]:
+        """Return how often calls at a line were reached again, and a word before it where that is not exact."""
+        return "", sum(self.seen[site] - 1 for site in sites)
+
+    def remark(self, sites: Sequence[Any]) -> str:
+        """Return what is to be said of calls at a line that were reached again; "" for nothing."""
+        return ""
+
+    def again(self) -> None:
+        """Note which lines were reached again, and which have no call to explain."""
+        lines: dict[int, list[Any]] = {}
+        for site in self.seen:
+            lines.setdefault(site.line, []).append(site)
+        if self.round and max(self.seen.values(), default=0) < self.round:
+            times = "; ".join(f"line {line}: {max(self.seen[s] for s in lines[line]):,}" for line in sorted(lines))
+            self.note(f"note: no line is reached {self.round:,} times" + (times and f" ({times})"))
+        if self.every or self.style != "table":
+            return
+        for line in sorted(self.lines - lines.keys()):
+            known = f"line{'s' * (len(lines) > 1)} {in_words([*map(str, sorted(lines))])}" if lines else ""
+            self.note(f"note: line {line} has no call to explain" + (known and f"; there are calls at {known}"))
+        for line in sorted(lines):
+            about, count = self.times(lines[line])
+            if count and (not self.lines or line in self.lines):
+                times, it = ("time", "it") if count == 1 else ("times", "them")
+                more, remark = f"line {line}, {about}{count:,} more {times}; --all shows {it}", self.remark(lines[line])
+                self.note("\n".join(wrapped(f"{more}: {remark}" if remark else more, columns(), "  ")))
+
+
+def fault_text(error: Exception) -> str:
+    """Return in words that an explanation failed."""
+    if os.environ.get("GRADCLI_TRACEBACK"):
+        raise error
+    return f"a fault of gradcli's, please report it: {type(error).__name__}: {text_of(error)}"
