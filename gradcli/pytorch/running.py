@@ -68,13 +68,17 @@ def run(
     is_plain = Mode.is_plain and not Recorder.explains
     if not is_plain and Mode.tracer is not None:
         return Mode.tracer(recipe, operands, numbers)[0]
+    values: Sequence[Array] = ()
     if shown is not None:
         out = view_of(operands[0], shown, recipe, numbers)
     else:
         arrays = arrays or [x if isinstance(x, np.ndarray) else x._a for x in operands]
-        if recipe.has_calls:
-            return run_call(recipe, operands, name, numbers, arrays)[0]
-        (result,) = QUIET.run(recipe.program, [*arrays, *numbers])
+        # A call keeps inner values for a backward, if there may be one.
+        keeps = (
+            recipe.has_calls and Mode.grad and any(not isinstance(x, np.ndarray) and x.requires_grad for x in operands)
+        )
+        values = QUIET.run(recipe.forward if keeps else recipe.program, [*arrays, *numbers])
+        result = values[0]
         if recipe.is_view:
             out = new(result)
             if not result.size or np.may_share_memory(result, arrays[0]):
@@ -83,24 +87,13 @@ def run(
             result = like_operands(result, arrays) if recipe.is_elementwise else np.ascontiguousarray(result)
             out = new(result)
     if is_plain:
-        return _attach_history(out, recipe, operands, name, numbers)
-    return noted_results((out,), recipe, operands, name, numbers)[0]
-
-
-def run_call(
-    recipe: Recipe, operands: Sequence[Any], name: str, numbers: Sequence[Any], arrays: Sequence[Array]
-) -> tuple[Tensor, ...]:
-    """Return the results of a call, and keep its residuals for a backward, if there may be one."""
-    is_active = Mode.grad and any(not isinstance(x, np.ndarray) and x.requires_grad for x in operands)
-    values = QUIET.run(recipe.forward if is_active else recipe.program, [*arrays, *numbers])
-    count = len(recipe.outputs)
-    outs = tuple(new(np.ascontiguousarray(a)) for a in values[:count])
-    noted_results(outs, recipe, operands, name, numbers)
-    step = outs[0]._fn
-    if len(values) > count and isinstance(step, Step):
-        step.residuals = values[count:]
+        _attach_history(out, recipe, operands, name, numbers)
+    else:
+        noted_results((out,), recipe, operands, name, numbers)
+    if len(values) > 1 and isinstance(step := out._fn, Step):
+        step.residuals = values[1:]
         step.beside = [None if isinstance(x, np.ndarray) else (x._memory, x._memory.version, x._a) for x in operands]
-    return outs
+    return out
 
 
 def noted(out: Tensor, recipe: Recipe, operands: Sequence[Any], name: str, numbers: Sequence[Any] = ()) -> Tensor:
