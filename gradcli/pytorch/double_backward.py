@@ -96,9 +96,3 @@ def _name(node: Node) -> str:
     node = node.args[-1] if node.op == "corner" else node  # of a power, whose exponent may be 0
     is_product = node.is_leaf or (node.op == "neg" and node.args[0].op == "mul")  # PyTorch turns the factor's sign
     return reduction_name("mul" if is_product else node.op, bool(node.shape))
-
-
-def folded(a: Sequence[int], b: Sequence[int]) -> tuple[bool, bool]:
-    """Return which of two factors' shapes is that of one matrix or vector to PyTorch, where the other is a stack."""
-    one = [len(s) < 3 or (len(a) == len(b) == 3 and s[0] == 1) for s in (a, b)]
-    return (one[0], one[1]) if one[0] != one[1] else (False, False)

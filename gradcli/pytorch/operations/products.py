@@ -13,7 +13,6 @@ from gradcli.graph.einsum import einsum as einsum_node
 from gradcli.graph.einsum import without_dots
 from gradcli.graph.node import Node
 from gradcli.pytorch.calls import check_numbers, set_grad_fn_name
-from gradcli.pytorch.double_backward import folded
 from gradcli.pytorch.messages import raise_if, torch_error
 from gradcli.pytorch.names import function
 from gradcli.pytorch.operations.indexing import check_repeated
@@ -112,7 +111,7 @@ def _chain(a: tuple[int, ...], b: tuple[int, ...], is_active: bool) -> str:
     if len(b) == 1:
         return "UnsafeView(Mv(View(0),1))"
     matrix = "View(Transpose(1))" if b[-1] == 1 else "UnsafeView(Clone(Transpose(1)))"
-    if is_active and folded(a, b)[0] and len(a) > 1:
+    if is_active and _folded(a, b)[0] and len(a) > 1:
         product = f"Transpose(UnsafeView(Mm({matrix},T(0))))"
         return product if 1 in (a[-2], b[-1]) else f"Clone({product})"
     if len(a) == 1 and is_active:
@@ -212,3 +211,9 @@ def einsum(equation: Any, operands: Any) -> Tensor:
     elif right and set(left) - {","} == set(right) and len(left) == len(right) + 1:
         name = "MulBackward0"
     return apply("einsum", lambda *n: einsum_node(equation, *n), tuple(parts), equation, name)
+
+
+def _folded(a: Sequence[int], b: Sequence[int]) -> tuple[bool, bool]:
+    """Return which of two factors' shapes is that of one matrix or vector to PyTorch, where the other is a stack."""
+    one = [len(s) < 3 or (len(a) == len(b) == 3 and s[0] == 1) for s in (a, b)]
+    return (one[0], one[1]) if one[0] != one[1] else (False, False)
