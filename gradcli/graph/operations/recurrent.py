@@ -35,15 +35,27 @@ def _elman(activation: str, x: Node, h: Node, states: States) -> States:
 
 
 def _lstm(x: Node, h: Node, states: States) -> States:
-    i, f, g, o = _gates(h + x, 4)
-    c = call("sigmoid", f) * states[1] + call("sigmoid", i) * call("tanh", g)
-    return call("sigmoid", o) * call("tanh", c), c
+    gates = h + x
+    c = lstm_memory(gates, states[1])
+    return lstm_output(gates, c), c
 
 
-def _gru(x: Node, h: Node, states: States) -> States:
+def lstm_memory(gates: Node, c: Node) -> Node:
+    """Return the next memory of an LSTM, of the sum of its linear maps and the last memory."""
+    i, f, g, _ = _gates(gates, 4)
+    return call("sigmoid", f) * c + call("sigmoid", i) * call("tanh", g)
+
+
+def lstm_output(gates: Node, c: Node) -> Node:
+    """Return the output of an LSTM, of the same sum and the next memory."""
+    return call("sigmoid", _gates(gates, 4)[3]) * call("tanh", c)
+
+
+def gru_output(x: Node, h: Node, before: Node) -> Node:
+    """Return the output of a GRU, of the linear maps of the input and the last output, and that output."""
     (r, z, n), (r_of_h, z_of_h, n_of_h) = _gates(x, 3), _gates(h, 3)
     new = call("tanh", n + call("sigmoid", r_of_h + r) * n_of_h)
-    return ((states[0] - new) * call("sigmoid", z_of_h + z) + new,)
+    return (before - new) * call("sigmoid", z_of_h + z) + new
 
 
 def _gates(x: Node, count: int) -> list[Node]:
@@ -55,7 +67,7 @@ KINDS = {
     "rnn_tanh": Recurrence(1, 1, partial(_elman, "tanh")),
     "rnn_relu": Recurrence(1, 1, partial(_elman, "relu")),
     "lstm": Recurrence(4, 2, _lstm),
-    "gru": Recurrence(3, 1, _gru),
+    "gru": Recurrence(3, 1, lambda x, h, states: (gru_output(x, h, *states),)),
 }
 
 

@@ -140,7 +140,8 @@ class Hooks:
     def pack(self, step: Step, outs: Sequence[Tensor]) -> None:
         """Pack the saved tensors of a step, of which it is known that PyTorch saves just these."""
         name = root_of(step.called)
-        missing_if(fact("hooks", name) is None, f"saved_tensors_hooks around {name}")
+        is_several = fact("chain", step.recipe.op) is not None
+        missing_if(fact("hooks", name) is None or is_several, f"saved_tensors_hooks around {name}")
         results = dict(enumerate(outs, len(step.edges)))
         saved = {i: results[i] if x is None else _as_saved(step, i, x) for *_, x, i in step.checks}
         step.packed = {i: self.packed(x) for i, x in saved.items()}

@@ -6,7 +6,9 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+from gradcli.graph.operations.recurrent import gru_output, lstm_memory, lstm_output
 from gradcli.pytorch.calls import set_grad_fn_name
+from gradcli.pytorch.chains import chain
 from gradcli.pytorch.messages import missing_if, raise_if, torch_error, warn
 from gradcli.pytorch.nn import functional as F
 from gradcli.pytorch.nn import init
@@ -14,6 +16,7 @@ from gradcli.pytorch.nn.layers import _Layer
 from gradcli.pytorch.nn.utils.rnn import PackedSequence
 from gradcli.pytorch.operations.creation import zeros
 from gradcli.pytorch.operations.joining import cat, stack
+from gradcli.pytorch.running import apply
 
 State = tuple[Any, ...]  # what goes on from step to step: the output, and the LSTM's memory
 
@@ -74,9 +77,9 @@ class _LSTM(_Weights):
 
     def _step(self, from_input: Any, state: State, suffix: str) -> State:
         h, c = state
-        i, f, g, o = (self._linear(h, "hh", suffix) + from_input).chunk(4, -1)
-        c = f.sigmoid() * c + i.sigmoid() * g.tanh()
-        h = o.sigmoid() * c.tanh()
+        gates = self._linear(h, "hh", suffix) + from_input
+        c = apply("lstm_memory", lstm_memory, (gates, c), (), chain("lstm_memory"))
+        h = apply("lstm_output", lstm_output, (gates, c), (), chain("lstm_output"))
         return F.linear(h, getattr(self, f"weight_hr{suffix}")) if self.proj_size else h, c
 
 
@@ -86,11 +89,8 @@ class _GRU(_Weights):
     gates = 3
 
     def _step(self, from_input: Any, state: State, suffix: str) -> State:
-        (h,) = state
-        r, z, n = from_input.chunk(3, -1)
-        r_of_h, z_of_h, n_of_h = self._linear(h, "hh", suffix).chunk(3, -1)
-        new = (n + (r_of_h + r).sigmoid() * n_of_h).tanh()
-        return ((h - new) * (z_of_h + z).sigmoid() + new,)
+        operands = from_input, self._linear(state[0], "hh", suffix), *state
+        return (apply("gru_output", gru_output, operands, (), chain("gru_output")),)
 
 
 # Layers

@@ -116,3 +116,17 @@ with torch.autograd.detect_anomaly():
             loss.backward()
         except RuntimeError as error:
             print(error)
+# --- functions of cells
+def walk(step):
+    if step is None or type(step).__name__ == "AccumulateGrad":
+        return type(step).__name__
+    return f"{type(step).__name__}({', '.join(walk(edge) for edge, _ in step.next_functions)})"
+
+
+torch.manual_seed(0)
+x, state = torch.randn(1, 2, dtype=torch.float64), torch.randn(1, 3, dtype=torch.float64, requires_grad=True)
+for kind in (nn.LSTMCell, nn.GRUCell, nn.RNNCell):
+    cell = kind(2, 3, dtype=torch.float64)
+    results = cell(x, (state, state * 2) if kind is nn.LSTMCell else state)
+    for y in results if isinstance(results, tuple) else (results,):
+        print(kind.__name__, y, walk(y.grad_fn))
