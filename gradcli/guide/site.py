@@ -31,7 +31,9 @@ START = (
 GALLERY = "gallery"
 _FILES = ("site.css", "site.js")
 _AT_A_POINT = ("backward", "jacobian", "hessian", "jvp")
-_NEEDED = ("--at", "--v", "--wrt", "--outputs", "--shape")  # their options that `graph` has, too
+_NEEDED = ("-F", "--at", "--v", "--wrt", "--outputs", "--shape")  # their options that `graph` has, too
+_LEFT_OUT = {"--quiet": 1, "--line": 2}  # options of `run` that a live page does not need, with the words of each
+_OF_GRADCLI = ("models", "functions")  # pages about computations beside those about options
 _COMMAND = re.compile(r"^\$ gradcli (.*(?:\n> .*)*)$", re.MULTILINE)
 
 
@@ -133,7 +135,9 @@ def _navigation(name: str) -> str:
 def _welcome() -> str:
     """Return the first page: what gradcli is, and where to begin."""
     first = [topics()[name] for name in START]
-    start = "".join(f'<li><a href="{t.name}.html">{escape(t.title)}</a><br>{escape(t.summary)}</li>' for t in first)
+    summaries = [re.sub("`(.*?)`", r"<code>\1</code>", escape(t.summary)) for t in first]
+    links = [f'<a href="{t.name}.html">{escape(t.title)}</a>' for t in first]
+    start = "".join(f"<li>{link}<br>{summary}</li>" for link, summary in zip(links, summaries, strict=True))
     return f"""<h1>What does backward() do?</h1>
 <p>gradcli shows what <code>backward()</code> does, with your numbers: type a formula, run your PyTorch script, or
 check a derivative by hand, and see every gradient step by step.</p>
@@ -150,7 +154,7 @@ check a derivative by hand, and see every gradient step by step.</p>
 def _with_frames(topic: Topic, folder: Path, draw: Draw) -> str:
     """Return the text of a page as HTML, with a live page behind the first example, and each that writes one."""
     count = 0
-    has_one = topic.part == "gradcli"  # whose examples are of options, not of gradients
+    has_one = topic.part == "gradcli" and topic.name not in _OF_GRADCLI  # whose examples are of options
 
     def frame(code: str) -> str:
         nonlocal count, has_one
@@ -166,10 +170,12 @@ def _with_frames(topic: Topic, folder: Path, draw: Draw) -> str:
 
 
 def _live_commands(code: str, derived: bool) -> Iterator[list[str]]:
-    """Yield the commands of a console block that write a live page; with `derived`, also what draws a `backward`.
+    """Yield the commands of a console block that write a live page; with `derived`, also what draws its computation.
 
     >>> [*_live_commands("$ gradcli backward y=x**2 --at x=3 --only grad", True)]
     [['graph', 'y=x**2', '--at', 'x=3']]
+    >>> [*_live_commands("$ gradcli run --quiet sum.py", True)]
+    [['run', 'sum.py']]
     >>> [*_live_commands("$ gradcli graph y=x**2 --at x=3 --output y.html", False)]
     [['graph', 'y=x**2', '--at', 'x=3']]
     """
@@ -182,6 +188,11 @@ def _live_commands(code: str, derived: bool) -> Iterator[list[str]]:
             k = words.index("--output")
             if words[k + 1].endswith(".html"):
                 yield words[:k] + words[k + 2 :]
+        elif derived and words and words[0] == "run":
+            while len(words) > 1 and words[1] in _LEFT_OUT:
+                del words[1 : 1 + _LEFT_OUT[words[1]]]
+            if words[1] == "-c" or words[1].endswith(".py"):
+                yield words
         elif derived and words and words[0] in _AT_A_POINT and words.count("--at") == 1:
             expressions = [w for k, w in enumerate(words[1:], 1) if "=" in w and not words[k - 1].startswith("--")]
             options = [[name, words[words.index(name) + 1]] for name in _NEEDED if name in words[:-1]]

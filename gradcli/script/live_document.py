@@ -102,9 +102,10 @@ class LiveDocument(Printed):
 
     def whole(self) -> str:
         """Return the document."""
-        heading = f'<header class="top"><h1>{text(self.script.name[:200])}</h1></header>'
+        name = "A script" if self.script.folder is None else self.script.name
+        heading = f'<header class="top"><h1>{text(name[:200])}</h1></header>'
         body = f'<main class="script">\n{heading}\n{"".join(self._body())}\n</main>'
-        return document(self.script.name, body, self.kernels.program(), STYLE)
+        return document(name, body, self.kernels.program(), STYLE)
 
     def _line(self) -> int:
         """Return the line of the script that is running, 0 after its end."""
@@ -146,7 +147,7 @@ class LiveDocument(Printed):
             beside = f'<span class="beside">{text(self.gradients[k])}</span>' if k in self.gradients else ""
             block.append(f"<code{' class=passed' if beside else ''}>{line_ or ' '}{beside}</code>")
             if k in below or k == len(source):
-                yield f'<pre class="source">{"".join(block)}</pre>\n'
+                yield f'<pre class="source" tabindex="0">{"".join(block)}</pre>\n'
                 block = []
             for entry in below.get(k, ()):
                 yield entry.html or _printed(entry.printed)

@@ -100,7 +100,7 @@ def test_html_holds_steps_images_and_hostile_names(cli, tmp_path):
     assert len(list(page_of(images).iter("{http://www.w3.org/2000/svg}image"))) == 4
     notes = cli.done("backward", "y=abs(x)", "--at", "x=0", "-f", "html").out
     assert "has no derivative" in notes
-    assert "<h3>Notes</h3>" in notes
+    assert "<h2>Notes</h2>" in notes
 
 
 def test_an_explanation_has_pages_in_every_format():

@@ -102,6 +102,8 @@ def _draw(arguments: Sequence[str], file: Path) -> bool:
     command = {"graph": graph, "run": run}[name]
     with suppress(InputError), redirect_stderr(StringIO()), redirect_stdout(StringIO()):
         command.main([*rest, "--output", str(file)], standalone_mode=False)
+    if file.exists() and "data-input" not in file.read_text("utf-8"):
+        file.unlink()  # a script without a call that has a live page
     return file.exists()
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from html import escape
 
+from gradcli.pages.results import PLAIN
 from gradcli.pages.sections import (
     Block,
     Code,
@@ -36,7 +37,8 @@ STYLE = """
 @media (prefers-color-scheme: dark) {
   .gradcli { --ink: #ececf0; --quiet: #b0b0ba; --ground: #16161a; --raised: #212127; --line: #4a4a54; }
 }
-.gradcli h3 { font-size: 14px; color: var(--quiet); font-weight: 600; margin: 22px 0 6px; }
+.gradcli h1 { font-size: 22px; line-height: 1.25; margin: 8px 0 14px; }
+.gradcli h2 { font-size: 14px; color: var(--quiet); font-weight: 600; margin: 22px 0 6px; }
 .gradcli p { margin: 6px 0; }
 .gradcli .display { overflow-x: auto; margin: 8px 0; }
 .gradcli math { font-size: 1.05em; }
@@ -70,7 +72,7 @@ def render(page: Page, digits: int | None) -> str:
     writers = TextWriter(page.style, digits), LatexWriter(page.style, digits)
     parts: list[str] = []
     for heading, section in with_headings(page):
-        parts += [f"<h3>{escape(heading)}</h3>"] if heading else []
+        parts += [f"<h2>{escape(heading)}</h2>"] if heading else []
         parts += _section(section, *writers)
     return f'<div class="gradcli">\n{_OWN_STYLE}' + "\n".join(parts) + "\n</div>\n"
 
@@ -80,13 +82,20 @@ def without_style(pages: str) -> str:
     return pages.rstrip().replace(_OWN_STYLE, "")
 
 
+PICTURE = "svg"
+
+
+def headed(title: Sequence[Math], picture: str) -> str:
+    """Return the head of a document: its title, and a picture, if there is one."""
+    drawn = f'<div class="display" tabindex="0">{picture}</div>' if picture else ""
+    return f'<div class="gradcli">\n<h1>{_sentence(title, LatexWriter(PLAIN, None))}</h1>\n{drawn}</div>\n'
+
+
 def document(pages: str) -> str:
     """Return pages as a document, which has their style once."""
     head = '<meta charset="utf-8"/><meta name="viewport" content="width=device-width"/><title>gradcli</title>'
-    body = without_style(pages)
-    return (
-        f'<!doctype html>\n<html lang="en"><head>{head}\n{_BODY}{_OWN_STYLE}</head>\n<body>\n{body}\n</body></html>\n'
-    )
+    body = f"<body>\n<main>\n{without_style(pages)}\n</main>\n</body>"
+    return f'<!doctype html>\n<html lang="en"><head>{head}\n{_BODY}{_OWN_STYLE}</head>\n{body}</html>\n'
 
 
 def _section(section: Section, text: TextWriter, latex: LatexWriter) -> Iterator[str]:
@@ -105,7 +114,8 @@ def _block(block: Block, text: TextWriter, latex: LatexWriter) -> Iterator[str]:
         case Matrix():
             yield from map(_display, matrices(block, latex))
         case Grid(header, rows):
-            head = "".join(f"<th>{_sentence(in_parts(title), latex)}</th>" for title in header)
+            titles = [_sentence(in_parts(title), latex) for title in header]
+            head = "".join(f"<th>{title}</th>" if title else "<td></td>" for title in titles)
             body = "".join(f"<tr>{''.join(f'<td>{_math(cell, latex)}</td>' for cell in row)}</tr>\n" for row in rows)
             yield f"<table>\n<tr>{head}</tr>\n{body}</table>"
         case Code(lines, caption):
