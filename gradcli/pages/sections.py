@@ -16,6 +16,7 @@ import numpy as np
 
 from gradcli.errors import InputError
 from gradcli.graph.array import Array
+from gradcli.graph.names import element_name
 from gradcli.graph.node import Node
 from gradcli.pages.results import PLAIN, Style
 
@@ -49,6 +50,11 @@ class Partial:
     by: str | tuple[str, ...]
     order: int = 1
     local: bool = False
+
+
+def gradient(name: str, key: tuple[int, ...], loss: str, returned: bool) -> Grad | Partial:
+    """Return what a gradient, or an element or a row of it, is called: x.grad, or ∂y/∂x of one that is returned."""
+    return Partial(loss, element_name(name, key) if key else name) if returned else Grad(name, key)
 
 
 @dataclass(frozen=True)

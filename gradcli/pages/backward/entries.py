@@ -23,7 +23,6 @@ from gradcli.pages.sections import (
     Block,
     Computed,
     Equations,
-    Grad,
     Line,
     Math,
     Name,
@@ -32,6 +31,7 @@ from gradcli.pages.sections import (
     Sum,
     Text,
     Value,
+    gradient,
 )
 from gradcli.pages.system import written_by_user
 from gradcli.pages.trace import Trace
@@ -163,7 +163,7 @@ class Entries:
         ]
         terms = [_product(*pair) for pair in zip(*self._symbolic(name, key, shown, formulas), ones, strict=False)]
         sides = [_sum(side, len(indices)) for side in (terms, numbers) if side]
-        return Line((Grad(name, key), *sides, Value.of(entry)))
+        return Line((gradient(name, key, self.loss, self.result.wanted.returned), *sides, Value.of(entry)))
 
     def _symbolic(
         self, name: str, key: Key, shown: Sequence[Element], formulas: Sequence[Any]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -38,14 +38,12 @@ from gradcli.pages.sections import (
     Text,
     Typed,
     Value,
+    gradient,
     quantity,
     sentence,
 )
 from gradcli.pages.trace import Trace, numeric_trace
 from gradcli.text.wrapping import in_words
-
-if TYPE_CHECKING:
-    pass
 
 WHOLE = 12  # elements of a gradient that is written out in formulas: a matrix of 3 by 4
 _COLUMNS = 12  # of a J beside which sums are written out, too: a wider one says them itself
@@ -70,7 +68,7 @@ def gradients_section(result: Result, point: Point, written: Forms, beside: bool
         sides += [*_sides(result, point, name, written.gradients.get(name), weights, loss)]
         grad = point.grad.get(name)
         value = [] if grad is None or (sides and _is_long(result, grad)) else [Value(grad)]
-        lines.append(Line((Grad(name), *sides, *value), (), True))
+        lines.append(Line((gradient(name, (), loss, result.wanted.returned), *sides, *value), (), True))
         if not sides and result.leaves[name].shape and name not in result.wanted.unwritten:
             bare.append(name)
     lines += [_retained(result, point, name, written, loss) for name in point.retained]
@@ -78,7 +76,7 @@ def gradients_section(result: Result, point: Point, written: Forms, beside: bool
     adjoints = (introduced(list(written.adjoints)), Equations(bars)) if bars else ()
     why = _nan(point, lines) or list(disagreements(result, point, lines))
     spelled = _spelled(result, point, written, () if beside else bare)
-    rows = [block for name, grad in point.grad.items() for block in nonzero_rows(name, grad)]
+    rows = [block for name, grad in point.grad.items() for block in _nonzero_rows(result, name, grad, loss)]
     return Section("grad", (*adjoints, Equations(tuple(lines)), *spelled, *rows, *why, *_kept(result, point)))
 
 
@@ -108,13 +106,14 @@ def _opened(result: Result, point: Point, trace: Trace) -> tuple[Result, Trace]:
     return replace(result, graph=graph), numeric_trace(graph, swept, point.at, [point.calls[0].v], known)
 
 
-def nonzero_rows(name: str, grad: Array) -> Iterator[Block]:
+def _nonzero_rows(result: Result, name: str, grad: Array, loss: str) -> Iterator[Block]:
     """Yield the rows of a large gradient that are not 0, where most rows are 0, as for an embedding."""
     if grad.dtype == object or grad.ndim < _MATRIX or grad.size <= WHOLE:
         return
     rows = np.flatnonzero(grad.reshape(len(grad), -1).any(axis=1))
     if 0 < len(rows) <= min(_ROWS, len(grad) // 2) and len(grad) > _FEW:
-        yield Equations(tuple(Line((Grad(name, (int(i),)), Value(grad[i]))) for i in rows))
+        lefts = [gradient(name, (int(i),), loss, result.wanted.returned) for i in rows]
+        yield Equations(tuple(Line((left, Value(grad[i]))) for left, i in zip(lefts, rows, strict=True)))
         yield Text(sentence(f"The other {len(grad) - len(rows):,} rows of {{}} are 0.", Grad(name)))
 
 
@@ -137,10 +136,10 @@ def _is_long(result: Result, grad: Array) -> bool:
 
 def _retained(result: Result, point: Point, name: str, written: Forms, loss: str) -> Line:
     """Return the line of an intermediate's gradient: as a derivative, as a short formula, and as a number."""
-    sides: list[Math] = [Grad(name), Partial(loss, name)]
+    sides: list[Math] = [Partial(loss, name)] if result.wanted.returned else [Grad(name), Partial(loss, name)]
     formulas = point.more.get("adjoints", {}).get(name)
     if (hook := result.question.swept.hooks.get(result.graph.names[name])) is not None:
-        sides = [Grad(name), Name(result.question.hooks[hook])]
+        sides = [gradient(name, (), loss, result.wanted.returned), Name(result.question.hooks[hook])]
     elif (adjoint := adjoint_name(name, loss)) in written.adjoints:
         sides += [Name(adjoint)] if adjoint.barred else [written.adjoints[adjoint]]
     elif formulas is not None and sum(len(result.formula(e)) for e in formulas.reshape(-1)) <= _READABLE:
@@ -232,7 +231,7 @@ def _along_a_path(result: Result, point: Point, name: str, form: Math | None, lo
     leaf, v = result.leaves[name], point.calls[0].v[output]
     passes = path_between(result.question.swept, leaf, y) or []
     along = factors(passes, result.graph.labels)
-    if form is None and not leaf.shape and not result.question.hooks:
+    if form is None and not leaf.shape and not result.question.hooks and not result.wanted.returned:
         called = cotangent(result.graph, loss)
         yield Product((Name(called), Partial(output, name)))
     if along is not None:

@@ -19,7 +19,6 @@ from gradcli.pages.question import Result
 from gradcli.pages.results import Named, Wanted
 from gradcli.pages.sections import (
     Equations,
-    Grad,
     Line,
     Math,
     Name,
@@ -29,6 +28,7 @@ from gradcli.pages.sections import (
     Typed,
     Value,
     Words,
+    gradient,
     quantity,
 )
 from gradcli.pages.system import point_parts
@@ -140,7 +140,8 @@ def _gradients(
     lines = [Line((Name(name), formula)) for name, formula in written.adjoints.items()]
     names = [name for name in result.wrt if name not in roots]  # of a root, v is the adjoint
     for name in names:
-        left = Grad(name) if name in recorded.wrt else Name(adjoint_name(name, loss))
+        own_name = gradient(name, (), loss, recorded.call.returns)
+        left = own_name if name in recorded.wrt else Name(adjoint_name(name, loss))
         sides = [written.gradients[name]] if name in written.gradients else []
         lines.append(Line((left, *sides, Value(point.grad[name])), (), name in recorded.wrt))
     own_uses = (use for use in recorded.functions.values() if use.formula is None and not use.is_change)

@@ -9,7 +9,6 @@ import numpy as np
 
 from gradcli.errors import InputError
 from gradcli.graph.graph import appearance
-from gradcli.graph.names import element_name
 from gradcli.pages.backward.loss import flat, loss_name
 from gradcli.pages.backward.page import backward_pages
 from gradcli.pages.backward.question import Gradients
@@ -20,12 +19,7 @@ from gradcli.pages.results import Measured, Shown, Wanted, style_of
 from gradcli.pages.rounds import ROUNDS, by_round, without_rounds
 from gradcli.pages.sections import (
     Block,
-    Equations,
-    Grad,
-    Math,
     Page,
-    Partial,
-    Product,
     Section,
     Text,
 )
@@ -98,9 +92,7 @@ def explained_page(scene: CallScene) -> Page:
     if recorded.functions:
         from gradcli.script.pages.functions import functions_page
 
-        whole = functions_page(scene)
-        returns = recorded.call.function != "backward"
-        return replace(whole, sections=tuple(_returned(whole.sections, recorded))) if returns else whole
+        return functions_page(scene)
     loops = Folded(recorded.graph) if scene.unroll else folded_loops(recorded, scene.names)
     graph, v = loops.graph, {loops.renamed.get(name, name): a for name, a in recorded.v.items()}
     inside = loops.inside
@@ -131,7 +123,7 @@ def explained_page(scene: CallScene) -> Page:
         implicit=recorded.call.implicit,
         warn=False,
         script=True,
-        returned=recorded.call.function != "backward",
+        returned=recorded.call.returns,
         reached=frozenset(known.gradients),
         unwritten=loops.unwritten,
     )
@@ -182,7 +174,7 @@ def _of_script(result: Result, loops: Folded, scene: CallScene, known: Measured)
             *without_rounds(sections, result, loops.graph.names, left_out),
             *_by_round(loops, known, loss_name(result.graph, point.calls[0].v)),
         ]
-    return replace(whole, sections=tuple(_returned(sections, scene.recorded) if result.wanted.returned else sections))
+    return replace(whole, sections=tuple(sections))
 
 
 def _by_round(loops: Folded, known: Measured, loss: str) -> list[Section]:
@@ -197,32 +189,3 @@ def _long(scene: CallScene, shown: Shown, loops: Folded) -> Section:
     at = {name: a for name, a in recorded.at.items() if name in recorded.wrt}
     known = {name: computed[n] for name, n in named.items()}
     return system_section(shown, at, known, quantities(scene, at), loops, scene.unroll)
-
-
-def _says(side: Math, left: Math) -> bool:
-    """Return whether a product has the left side in it."""
-    return isinstance(side, Product) and isinstance(left, Partial) and any(f == left for f in side.factors[1:2])
-
-
-def _returned(sections: Sequence[Section], recorded: Recorded) -> list[Section]:
-    """Return the gradients under the name of what `grad` returns: no `.grad` has them."""
-    loss = loss_name(recorded.graph, recorded.v)
-    return [replace(s, blocks=tuple(_named(s.blocks, loss))) if s.name == "grad" else s for s in sections]
-
-
-def _named(blocks: Sequence[Block], loss: str) -> Iterator[Block]:
-    for block in blocks:
-        if isinstance(block, Equations):
-            lines = []
-            for line in block.lines:
-                left, *rest = [_partial(loss, s) if isinstance(s, Grad) else s for s in line.sides]
-                kept = [s for s in rest if not isinstance(s, Partial) and not _says(s, left)]
-                lines.append(replace(line, sides=(left, *kept)))
-            yield Equations(tuple(lines))
-        else:
-            yield block
-
-
-def _partial(loss: str, grad: Grad) -> Partial:
-    """Return a gradient, an element or a row of it, as a derivative."""
-    return Partial(loss, element_name(grad.name, grad.key) if grad.key else grad.name)
