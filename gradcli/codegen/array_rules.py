@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from gradcli.codegen.arrays import CONDITIONS, ArrayWriter, Rule, Text
-from gradcli.codegen.spelling import calls_in, names_in
+from gradcli.codegen.helpers import calls_in, names_in
 from gradcli.engine.evaluate import number
 from gradcli.graph.einsum import labels
 from gradcli.graph.node import Node

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from gradcli.codegen.helpers import calls, helpers, needed
-from gradcli.codegen.layout import filled
 from gradcli.codegen.line_rules import STRUCTURAL
+from gradcli.codegen.lines import filled
 from gradcli.codegen.loops import LoopWriter
 from gradcli.codegen.number_language import NumberLanguage, rules
 from gradcli.codegen.program import Function, Program, about_lines, pattern_lines

@@ -1,11 +1,17 @@
-"""Small functions that exported C and JavaScript files bring along, from `helpers.c` and `helpers.js`."""
+"""What exported files call: functions that the rows of operations spell, and small ones that the files bring along.
+
+Those of C and JavaScript are in `helpers.c` and `helpers.js`.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import cache
 from pathlib import Path
+
+from gradcli.graph.operation import Kind
+from gradcli.graph.operations import OPERATIONS
 
 _HEAD = re.compile(r"^(?:static inline \w+|function) (\w+)\(", re.MULTILINE)
 
@@ -57,3 +63,30 @@ def camel(name: str) -> str:
     """
     first, *rest = name.split("_")
     return first + "".join(part.capitalize() for part in rest)
+
+
+def names_in(target: str, *kinds: Kind) -> dict[str, str]:
+    """Return how a target calls the operations of these kinds, of those that it has a function for.
+
+    >>> names_in("jax", "matrix")["inv"], names_in("torch", "scan")["cumsum"]
+    ('linalg.inv', 'cumsum')
+    """
+    rows = ((op, row.spelling_in(target)) for op, row in OPERATIONS.items() if row.kind in kinds)
+    return {op: name for op, name in rows if name}
+
+
+def calls_in(target: str, whole: Callable[[str], str], *kinds: Kind, arguments: str = "") -> dict[str, str]:
+    """Return the calls of operations of these kinds, of elementwise ones if none is given, with fields for arguments.
+
+    `whole` adds a library to a name; `arguments` are those of each call, by default as many as the operation has.
+
+    >>> calls_in("torch", "torch.{}".format)["mod"]
+    'torch.remainder({}, {})'
+    >>> calls_in("torch", "torch.{}".format, "scan", arguments="{}, dim={axis}")["cumsum"]
+    'torch.cumsum({}, dim={axis})'
+    """
+    names = names_in(target, *(kinds or ("elementwise", "step", "condition")))
+    return {
+        op: name if "{" in name else f"{whole(name)}({arguments or ', '.join(['{}'] * OPERATIONS[op].arity)})"
+        for op, name in names.items()
+    }

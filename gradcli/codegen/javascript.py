@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from gradcli.codegen.helpers import camel, helpers, needed
-from gradcli.codegen.layout import each_alone, filled
 from gradcli.codegen.line_rules import STRUCTURAL
+from gradcli.codegen.lines import each_alone, filled
 from gradcli.codegen.loops import LoopWriter
 from gradcli.codegen.number_language import NumberLanguage, rules
 from gradcli.codegen.program import Function, Program, about_lines, pattern_lines

@@ -12,7 +12,7 @@ import numpy as np
 
 from gradcli.codegen.arrays import unsupported
 from gradcli.codegen.helpers import calls
-from gradcli.codegen.layout import filled
+from gradcli.codegen.lines import filled
 from gradcli.codegen.number_language import ATOM, CONDITIONS, LEVELS, Elements, NumberLanguage, Value, operand
 from gradcli.codegen.program import Function
 from gradcli.engine.evaluate import number
@@ -22,7 +22,7 @@ from gradcli.graph.names import fresh_names
 from gradcli.graph.node import Node, is_const, operands
 from gradcli.graph.operations import OPERATIONS
 from gradcli.graph.shapes import Shape, size_of
-from gradcli.loops.builder import Counter
+from gradcli.loops.index_map import Counter
 from gradcli.loops.rules import copy
 
 UNROLLED = 4  # assignments that are written out rather than looped over

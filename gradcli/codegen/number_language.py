@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gradcli.codegen.spelling import calls_in
+from gradcli.codegen.helpers import calls_in
 from gradcli.graph.array import Array
 from gradcli.graph.node import Node
 from gradcli.graph.operation import Precedence

@@ -7,12 +7,11 @@ from functools import partial
 
 from gradcli.codegen.array_rules import einsum_text, inserted, numbers_text, scattered, shared
 from gradcli.codegen.arrays import ArrayLanguage, ArrayWriter, Rule, Text, number_literal, tuple_literal
-from gradcli.codegen.helpers import needed
+from gradcli.codegen.helpers import names_in, needed
 from gradcli.codegen.numpy_helpers import HELPERS
 from gradcli.codegen.program import Program
 from gradcli.codegen.python import RESERVED as RESERVED
 from gradcli.codegen.python import assembled, function_lines, self_test
-from gradcli.codegen.spelling import names_in
 from gradcli.engine.evaluate import number
 from gradcli.graph.node import Node
 from gradcli.graph.operations import OPERATIONS

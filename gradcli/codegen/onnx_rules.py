@@ -12,8 +12,8 @@ from functools import partial
 
 import numpy as np
 
+from gradcli.codegen.helpers import names_in
 from gradcli.codegen.onnx_writer import ModelWriter, element_type
-from gradcli.codegen.spelling import names_in
 from gradcli.errors import InputError
 from gradcli.graph.node import Node
 from gradcli.graph.operations import JOINS, OPERATIONS

@@ -14,7 +14,7 @@ import numpy as np
 
 from gradcli.codegen.elements import Unrolled, in_elements
 from gradcli.codegen.kinds import KINDS, Pattern, matrix, sparse
-from gradcli.codegen.layout import filled, wrapped
+from gradcli.codegen.lines import filled, wrapped
 from gradcli.codegen.tidy import tidied
 from gradcli.engine.evaluate import at_point
 from gradcli.engine.lowering import DEFINITIONS, RULES

@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 
 from gradcli.codegen.arrays import ArrayLanguage, ArrayWriter, number_literal
-from gradcli.codegen.layout import wrapped
-from gradcli.codegen.lines import WIDTH, Tree, bracketed, broken, listed
+from gradcli.codegen.lines import WIDTH, Tree, bracketed, broken, listed, wrapped
 from gradcli.codegen.program import Function, Program, shape_words
 
 # What a function's names must not be: words of Python's, and what the files use.

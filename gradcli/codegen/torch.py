@@ -6,11 +6,11 @@ from collections.abc import Sequence
 
 from gradcli.codegen.array_rules import einsum, index_text, mask_of, numbers_text, of_matrices, recurrence, scattered
 from gradcli.codegen.arrays import CONDITIONS, ArrayLanguage, ArrayWriter, Rule, Text, number_literal, unsupported
+from gradcli.codegen.helpers import calls_in
 from gradcli.codegen.lines import listed
 from gradcli.codegen.program import Program
 from gradcli.codegen.python import RESERVED as RESERVED
 from gradcli.codegen.python import assembled, function_lines, self_test
-from gradcli.codegen.spelling import calls_in
 from gradcli.engine.evaluate import number
 from gradcli.graph.index_arrays import IndexArray
 from gradcli.graph.node import Node

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from gradcli.errors import Fix, InputError, Span, did_you_mean
 from gradcli.graph.names import NAME
-from gradcli.lang.settings import arguments, signature_of
+from gradcli.lang.indices import arguments, signature_of
 from gradcli.vocabulary import CONSTANTS, FUNCTIONS, METHODS
 
 _ITSELF = "gradcli differentiates for you: `gradcli jacobian` shows the derivatives, `gradcli backward` the gradient"

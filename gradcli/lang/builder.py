@@ -32,8 +32,18 @@ from gradcli.lang.advice import (
     unsupported,
 )
 from gradcli.lang.expressions import Expression
-from gradcli.lang.indices import Key, index_of, whole_key
-from gradcli.lang.settings import arguments, complaint, plan, signature_of, take, takes_nodes, usage
+from gradcli.lang.indices import (
+    Key,
+    arguments,
+    complaint,
+    index_of,
+    plan,
+    signature_of,
+    take,
+    takes_nodes,
+    usage,
+    whole_key,
+)
 from gradcli.vocabulary import CONSTANTS, FUNCTIONS, METHODS, Builder
 
 _BINARY: dict[type[ast.operator], str] = {

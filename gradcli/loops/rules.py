@@ -16,8 +16,7 @@ from gradcli.graph.einsum import aligned
 from gradcli.graph.node import Node
 from gradcli.graph.operations import JOINS
 from gradcli.graph.shapes import Shape, size_of
-from gradcli.loops.builder import Builder, Counter
-from gradcli.loops.index_map import IndexMap
+from gradcli.loops.index_map import Builder, Counter, IndexMap
 
 AnyBuilder = Builder[Any, Any]
 Rule = Callable[..., None]

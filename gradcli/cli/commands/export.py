@@ -26,7 +26,7 @@ from gradcli.text.plain import print_utf8
 
 if TYPE_CHECKING:
     from gradcli.cli.inputs.system import Situation
-    from gradcli.codegen.onnx_open import OpenSize
+    from gradcli.codegen.onnx import OpenSize
     from gradcli.codegen.program import Request
     from gradcli.graph.graph import Graph
     from gradcli.lang.system import System
@@ -189,7 +189,7 @@ def _write_model(
 
 def _open_sizes(system: System, options: SystemOptions, graph: Graph) -> list[OpenSize]:
     """Return the sizes that models leave open, but for those that `--shape` gives, or that a fixed input has."""
-    from gradcli.codegen.onnx_open import OpenSize
+    from gradcli.codegen.onnx import OpenSize
     from gradcli.lang.values import read_shapes
 
     given = {name for option in options.shapes for name in read_shapes(option)}

@@ -11,7 +11,7 @@ from gradcli.engine.llvm.writer import InstructionWriter
 from gradcli.graph.array import Array
 from gradcli.graph.node import Node
 from gradcli.graph.operations import OPERATIONS
-from gradcli.loops.builder import Counter
+from gradcli.loops.index_map import Counter
 from gradcli.loops.rules import REDUCTIONS, fill
 
 _FEW = 16  # elements that are set to 0 one by one

@@ -12,7 +12,7 @@ from gradcli.engine.llvm.expressions import frexp, ldexp
 from gradcli.engine.llvm.writer import InstructionWriter, Rows
 from gradcli.graph.node import Node
 from gradcli.loops import rules
-from gradcli.loops.builder import Counter
+from gradcli.loops.index_map import Counter
 from gradcli.loops.rules import Rule, axes_of
 
 

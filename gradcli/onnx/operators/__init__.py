@@ -6,7 +6,6 @@ from gradcli.onnx.operators import (  # noqa: F401  (they register operators)
     indices,
     movement,
     normalisation,
-    products,
     recurrent,
     reductions,
     resize,

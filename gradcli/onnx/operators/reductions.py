@@ -1,4 +1,4 @@
-"""Reductions, and operators along an axis."""
+"""Products, reductions, and operators along an axis."""
 
 from __future__ import annotations
 
@@ -11,11 +11,14 @@ import numpy as np
 from gradcli.errors import InputError
 from gradcli.graph import construct
 from gradcli.graph.array import Array
-from gradcli.graph.construct import call, ordered, sliced
+from gradcli.graph.calls import call_with
+from gradcli.graph.construct import call, matmul, ordered, sliced, swap
+from gradcli.graph.einsum import einsum
+from gradcli.graph.matrices import det
 from gradcli.graph.node import Node, const
 from gradcli.graph.shapes import size_of
 from gradcli.onnx.register import add, operator
-from gradcli.onnx.values import axis_of, integers
+from gradcli.onnx.values import axis_of, integers, number
 
 Axes = tuple[int, ...]
 
@@ -133,3 +136,31 @@ def _cumulative(op: str, first: int, x: Node, axis: Array, *, exclusive: int = 0
 
 add(partial(_cumulative, "cumsum", 0), "CumSum")
 add(partial(_cumulative, "cumprod", 1), "CumProd")
+
+
+@operator("Gemm")
+def _gemm(
+    a: Node,
+    b: Node,
+    c: Node | None = None,
+    *,
+    alpha: float = 1.0,
+    beta: float = 1.0,
+    transA: int = 0,
+    transB: int = 0,
+    broadcast: int = 0,
+) -> Node:
+    biases = c is None or (c.shape == b.shape[:1] and beta == 1)
+    rows = len(a.shape) == len(b.shape) == 2 and a.shape[1] == b.shape[-1]
+    if transB and rows and biases and not transA and alpha == 1:
+        return call_with("linear", (), (a, b), bias=c)
+    product = matmul(swap(a) if transA else a, swap(b) if transB else b)
+    product = product if alpha == 1 else number(alpha) * product
+    return product if c is None else product + (c if beta == 1 else number(beta) * c)
+
+
+add(matmul, "MatMul")
+
+
+add(lambda *x, equation: einsum(equation, *x), "Einsum")
+add(det, "Det")
