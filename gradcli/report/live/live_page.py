@@ -328,7 +328,8 @@ class _Section:
             return f'{value}<span class="adjoint">{bar} = {self.mark("adjoint", k, 0, name, float(n.adjoint))}</span>'
         if n.value.size > DIGITS_SHOWN:
             both = f'<span class="equals">= <span data-value="{k}"></span>{heat("value", k, n.name)}</span>'
-            bar = f'<span class="adjoint">{text(n.bar)} = <span data-adjoint="{k}"></span>{heat("adjoint", k, n.bar)}</span>'
+            adjoint = f'<span data-adjoint="{k}"></span>{heat("adjoint", k, n.bar)}'
+            bar = f'<span class="adjoint">{text(n.bar)} = {adjoint}</span>'
             return both + (bar if n.adjoint is not None else "")
         names, values = element_names(name, n.shape), n.value.reshape(-1)
         adjoints = None if n.adjoint is None else n.adjoint.reshape(-1)
