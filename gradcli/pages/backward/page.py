@@ -100,6 +100,8 @@ def _folded(result: Result, point: Point, sections: Iterator[Section], loops: Fo
 
 def _reasons(result: Result, point: Point) -> list[Section]:
     """Return why the gradients are what they are, where a rule surprises."""
+    if not any(n.shape for n in result.graph.nodes):
+        return []  # no rule of arrays
     loss = loss_name(result.graph, point.calls[0].v)
     sentences = reasons(result.graph, result.question.swept, result.wrt, loss, point.trace if result.numeric else None)
     texts = tuple(Text((s,)) if isinstance(s, str) else s for s in sentences)
