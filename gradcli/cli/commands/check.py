@@ -184,7 +184,8 @@ def _of_each(files: Sequence[str], verdicts: Callable[[str], CheckResult]) -> Re
     results: Results = {}
     for name in files:
         try:
-            results[name] = replace(verdicts(name), file=name)
+            result = verdicts(name)
+            results[name] = replace(result, verdicts=tuple(replace(v, file=name) for v in result.verdicts))
         except InputError as error:
             results[name] = error
     return results
@@ -194,11 +195,11 @@ def _show(results: Results, look: Look, only: Sequence[str], output: str | None)
     """Show verdicts and errors, or write the verdicts to a file; return the exit status."""
     from gradcli.cli.output import print_mistake, show_result
     from gradcli.pages.check.page import check_page
-    from gradcli.pages.check.verdicts import CheckResult, CheckResults
+    from gradcli.pages.check.verdicts import CheckResult
 
     checks = [result for result in results.values() if isinstance(result, CheckResult)]
     if checks:
-        verdicts = CheckResults(tuple(checks))
+        verdicts = replace(checks[0], verdicts=tuple(v for result in checks for v in result.verdicts))
         show_result(verdicts, lambda: (check_page(result, only) for result in checks), look, Notes(), output)
     for name, result in results.items():
         if isinstance(result, InputError):

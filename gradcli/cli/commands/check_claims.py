@@ -28,7 +28,7 @@ from gradcli.lang.system import System, read_system
 from gradcli.pages.check.claim import Case, cost
 from gradcli.pages.check.magnitudes import usual_powers
 from gradcli.pages.check.trials import MAX_WORK
-from gradcli.pages.check.verdicts import CheckResult, Settings, check, check_blocks
+from gradcli.pages.check.verdicts import CheckResult, Settings, check
 from gradcli.process.activity import doing
 
 if TYPE_CHECKING:
@@ -165,7 +165,7 @@ def _at_file(
     with open_many(system, options, files) as run:
         claimed = _cases(claims, run.graph, system)
         seeds = _cotangents(run, claimed, system.outputs)
-        result = check_blocks(run.graph, claimed, _blocks(run, claimed, seeds), settings, run.label)
+        result = check(run.graph, claimed, settings, _blocks(run, claimed, seeds), run.label)
         run.note_skipped(run.points.skipped)
         return result
 

@@ -7,9 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from enum import Flag, auto
-from functools import reduce
-from operator import or_
+from itertools import product
+from math import isnan
 
 from gradcli.engine.evaluate import number
 from gradcli.graph.construct import broadcast, call, where
@@ -168,126 +167,92 @@ _OF_RESULT: Mapping[str, tuple[Callable[..., Node], float]] = {
 }
 
 
-class Sign(Flag):
-    """What the elements of a node may be."""
-
-    NEGATIVE = auto()
-    ZERO = auto()
-    POSITIVE = auto()
-
-
-_ANY = Sign.NEGATIVE | Sign.ZERO | Sign.POSITIVE
-_NOT_NEGATIVE = Sign.ZERO | Sign.POSITIVE
+Signs = frozenset[int]  # that the elements of a node may have
+_ANY, _NOT_NEGATIVE, _POSITIVE = frozenset((-1, 0, 1)), frozenset((0, 1)), frozenset((1,))
 
 
 def signs_of(
-    nodes: Iterable[Node], inputs: Mapping[Node, bool], known: Mapping[Node, Sign] | None = None
-) -> dict[Node, Sign]:
+    nodes: Iterable[Node], inputs: Mapping[Node, bool], known: Mapping[Node, Signs] | None = None
+) -> dict[Node, Signs]:
     """Return what signs nodes have wherever they are defined, as far as their operations tell.
 
     >>> from gradcli.graph.node import elementwise, leaf
     >>> x = leaf()
     >>> nodes = [x, y := x**2, z := 1 + y]
     >>> signs_of(scheduled([z]), {x: False})[z]
-    <Sign.POSITIVE: 4>
+    frozenset({1})
     """
-    known = dict(known or {n: Sign.POSITIVE if positive else _ANY for n, positive in inputs.items()})
-    return interpret(nodes, _sign, known)
+    known = dict(known or {n: _POSITIVE if positive else _ANY for n, positive in inputs.items()})
+    return interpret(nodes, _signs, known)
 
 
-def _sign(node: Node, args: list[Sign]) -> Sign:
+def _signs(node: Node, args: list[Signs]) -> Signs:
     if node.is_constant:
-        return reduce(or_, {_of_number(number(v)) for v in node.values}, Sign(0))
+        return frozenset(k for v in node.values for k in _of_number(number(v)))
     if node.dtype == "bool" or not args:
         return _ANY
-    if rule := _SIGNS.get(node.op):
-        return rule(*args) if node.op not in ("mul", "pow", "matmul") else rule(node, *args)
-    return reduce(or_, args) if node.op in _MOVES else _ANY
+    if (rule := _SIGNS.get(node.op)) is not None:
+        return rule(node, *args)
+    return frozenset().union(*args) if node.op in _MOVES else _ANY
 
 
-def _of_number(value: float) -> Sign:
-    return Sign.ZERO if value == 0 else Sign.POSITIVE if value > 0 else Sign.NEGATIVE if value < 0 else _ANY
+def _of_number(value: float) -> Signs:
+    return _ANY if isnan(value) else frozenset(((value > 0) - (value < 0),))
 
 
-def _opposite(a: Sign) -> Sign:
-    swapped = (Sign.POSITIVE if Sign.NEGATIVE in a else Sign(0)) | (Sign.NEGATIVE if Sign.POSITIVE in a else Sign(0))
-    return swapped | (a & Sign.ZERO)
+def _each(sign: Callable[..., int]) -> Callable[..., Signs]:
+    """Return the rule of an operation whose result has the `sign` of those of its arguments."""
+    return lambda node, *args: frozenset(sign(*signs) for signs in product(*args))
 
 
-def _sum_sign(a: Sign, b: Sign) -> Sign:
-    result = (a | b) & ~Sign.ZERO
-    both = (Sign.NEGATIVE in a and Sign.POSITIVE in b) or (Sign.POSITIVE in a and Sign.NEGATIVE in b)
-    return result | Sign.ZERO if both or (Sign.ZERO in a and Sign.ZERO in b) else result
+def _sum(node: Node, a: Signs, b: Signs) -> Signs:
+    return frozenset(k for i, j in product(a, b) for k in (_ANY if i * j < 0 else (i or j,)))
 
 
-def _total_sign(a: Sign) -> Sign:
-    return a if a in (Sign.POSITIVE, Sign.NEGATIVE) else _sum_sign(a, a)
+def _product(node: Node, a: Signs, b: Signs) -> Signs:
+    return frozenset(i * i for i in a) if node.args[0] is node.args[1] else frozenset(i * j for i, j in product(a, b))
 
 
-def _product_sign(a: Sign, b: Sign) -> Sign:
-    result = (a | b) & Sign.ZERO
-    for sign in Sign.NEGATIVE, Sign.POSITIVE:
-        if sign in a:
-            result |= (b if sign is Sign.POSITIVE else _opposite(b)) & ~Sign.ZERO
-    return result
-
-
-def _mul_sign(node: Node, a: Sign, b: Sign) -> Sign:
-    return _size(a) if node.args[0] is node.args[1] else _product_sign(a, b)
-
-
-def _pow_sign(node: Node, a: Sign, b: Sign) -> Sign:
+def _power(node: Node, a: Signs, b: Signs) -> Signs:
     value = node.args[1].value
-    exponent = None if value is None else number(value)
-    result = a if exponent is not None and exponent % 2 == 1 else _size(a) if exponent is not None else _ANY
-    if a is Sign.POSITIVE:
-        return a
-    return result & ~Sign.ZERO if exponent is not None and exponent <= 0 else result
+    if a == _POSITIVE or value is None:
+        return a if a == _POSITIVE else _ANY
+    exponent = number(value)
+    return frozenset(i if exponent % 2 == 1 else abs(i) for i in a) - (
+        frozenset((0,)) if exponent <= 0 else frozenset()
+    )
 
 
-def _size(a: Sign) -> Sign:
-    return (a & Sign.ZERO) | (Sign.POSITIVE if a & ~Sign.ZERO else Sign(0))
-
-
-def _larger(a: Sign, b: Sign) -> Sign:
-    return Sign.POSITIVE if Sign.POSITIVE in (a, b) else _NOT_NEGATIVE if _NOT_NEGATIVE in (a, b) else a | b
-
-
-def _hypot_sign(a: Sign, b: Sign) -> Sign:
-    return _NOT_NEGATIVE if Sign.ZERO in a and Sign.ZERO in b else Sign.POSITIVE
-
-
-def _square_sign(node: Node, a: Sign, b: Sign) -> Sign:
-    return _size(a) if node.args[0] is node.args[1] and not node.shape else _ANY
+def _of_matrices(node: Node, a: Signs, b: Signs) -> Signs:
+    return _product(node, a, b) if node.args[0] is node.args[1] and not node.shape else _ANY
 
 
 _MOVES = frozenset(["index", "reshape", "broadcast", "transpose", "stack", "concatenate", "diagonal", "max", "min"])
 _SIGN_OF_ITS_ARGUMENT = ("expm1", "log1p", *(op for op, row in OPERATIONS.items() if row.odd))
-_SIGNS: Mapping[str, Callable[..., Sign]] = {
-    "add": _sum_sign,
-    "sub": lambda a, b: _sum_sign(a, _opposite(b)),
-    "neg": _opposite,
-    "mul": _mul_sign,
-    "div": lambda a, b: _product_sign(a, b & ~Sign.ZERO),
-    "pow": _pow_sign,
-    "hypot": _hypot_sign,
-    "maximum": _larger,
-    "matmul": _square_sign,
-    "corner": lambda c, a, b: a | b,
-    "where": lambda c, a, b: a | b,
-    **dict.fromkeys(("exp", "exp2", "cosh", "sech", "sigmoid", "softplus", "softmax"), lambda *a: Sign.POSITIVE),
-    **dict.fromkeys(("abs", "sqrt", "norm"), _size),
-    **dict.fromkeys(("relu", "var", "std"), lambda a: _NOT_NEGATIVE),
-    **dict.fromkeys(("sum", "mean"), _total_sign),
-    **dict.fromkeys(_SIGN_OF_ITS_ARGUMENT, lambda a: a),
+_SIGNS: Mapping[str, Callable[..., Signs]] = {
+    "add": _sum,
+    "sub": lambda node, a, b: _sum(node, a, frozenset(-k for k in b)),
+    "neg": _each(lambda a: -a),
+    "mul": _product,
+    "div": lambda node, a, b: frozenset(i * j for i, j in product(a, b - {0})),
+    "pow": _power,
+    "hypot": _each(lambda a, b: abs(a or b)),
+    "maximum": _each(max),
+    "matmul": _of_matrices,
+    **dict.fromkeys(("corner", "where"), lambda node, c, a, b: a | b),
+    **dict.fromkeys(("exp", "exp2", "cosh", "sech", "sigmoid", "softplus", "softmax"), lambda node, *args: _POSITIVE),
+    **dict.fromkeys(("abs", "sqrt", "norm"), _each(abs)),
+    **dict.fromkeys(("relu", "var", "std"), lambda node, a: _NOT_NEGATIVE),
+    **dict.fromkeys(("sum", "mean"), lambda node, a: _sum(node, a, a)),
+    **dict.fromkeys(_SIGN_OF_ITS_ARGUMENT, _each(int)),
 }
 # Functions that are 0 where their argument is.
 _LIKE_ITS_ARGUMENT = frozenset([*_SIGN_OF_ITS_ARGUMENT, "abs", "neg", "sqrt"])
 
 
-def _factors(zero: Node, signs: Mapping[Node, Sign]) -> Iterator[Node]:
+def _factors(zero: Node, signs: Mapping[Node, Signs]) -> Iterator[Node]:
     """Yield simpler nodes, of which one is 0 wherever this one is; none where none ever is."""
-    if zero.is_constant or Sign.ZERO not in signs[zero]:
+    if zero.is_constant or 0 not in signs[zero]:
         return
     if zero.op in _LIKE_ITS_ARGUMENT:
         yield from _factors(zero.args[0], signs)

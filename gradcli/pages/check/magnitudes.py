@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 
 import numpy as np
 
@@ -95,8 +96,22 @@ class _Equations:
         """Add the equations that a node makes, and return its size, from those of its arguments; zeros have none."""
         if node.is_constant:
             return _constant(node, self.width)
-        rule = _RULES.get(node.op) or _BY_KIND.get(OPERATIONS[node.op].kind if node.op in OPERATIONS else "", _function)
-        return None if node.dtype == "bool" and not forms else rule(self, node, forms)
+        if not node.args:
+            return None
+        row = OPERATIONS[node.op]
+        powers = _POWERS[node.op](node) if node.op in _POWERS else _OF_KIND.get(row.kind)
+        if powers is not None:
+            known = [(k, f) for k, f in zip(powers, forms, strict=False) if f is not None]
+            return sum((k * f for k, f in known), np.zeros(self.width + 1)) if len(known) == len(powers) else None
+        if row.selects or node.op in _SIMILAR:
+            return self.equal(forms[1:] if row.selects else forms)
+        if row.kind == "move":  # arrays side by side need not be of one size
+            some = [f for f in forms if f is not None]
+            return sum(some[1:], some[0]) / len(some) if some else None
+        if row.kind == "condition" or node.op in _OF_SIGNS:
+            self.equal(forms)
+            return None if row.kind == "condition" else np.zeros(self.width + 1)
+        return self.near_one(forms)
 
     def equal(self, forms: Sequence[Form | None]) -> Form | None:
         """Add that sizes are equal, and return it."""
@@ -123,86 +138,24 @@ def _constant(node: Node, width: int) -> Form | None:
     return np.append(np.zeros(width), np.log10(largest)) if largest else None
 
 
-Rule = Callable[[_Equations, Node, Sequence[Form | None]], Form | None]
+def _degree(degree: float, node: Node) -> Sequence[float]:
+    return (degree,)
 
 
-def _power(exponent: float | Callable[[Node], float]) -> Rule:
-    of = exponent if callable(exponent) else lambda node: exponent
-    return lambda e, node, forms: None if forms[0] is None else forms[0] * of(node)
-
-
-def _function(e: _Equations, node: Node, forms: Sequence[Form | None]) -> Form | None:
-    return e.near_one(forms)
-
-
-def _pow(e: _Equations, node: Node, forms: Sequence[Form | None]) -> Form | None:
-    exponent = node.args[1].value
-    if exponent is None:
-        return e.near_one(forms)
-    return None if forms[0] is None else forms[0] * number(exponent)
-
-
-def _quotient(e: _Equations, node: Node, forms: Sequence[Form | None]) -> Form | None:
-    above, below = forms
-    return None if above is None or below is None else above - below
-
-
-def _solution(e: _Equations, node: Node, forms: Sequence[Form | None]) -> Form | None:
-    return _quotient(e, node, forms[::-1])
-
-
-def _condition(e: _Equations, node: Node, forms: Sequence[Form | None]) -> Form | None:
-    e.equal(forms)
-    return None
-
-
-def _choice(e: _Equations, node: Node, forms: Sequence[Form | None]) -> Form | None:
-    return e.equal(forms[1:])
-
-
-def _angle(e: _Equations, node: Node, forms: Sequence[Form | None]) -> Form | None:
-    e.equal(forms)
-    return np.zeros(e.width + 1)
-
-
-def _first(e: _Equations, node: Node, forms: Sequence[Form | None]) -> Form | None:
-    return forms[0]
-
-
-def _product(e: _Equations, node: Node, forms: Sequence[Form | None]) -> Form | None:
-    return None if any(f is None for f in forms) else np.sum(np.array(forms), axis=0)
-
-
-def _total(e: _Equations, node: Node, forms: Sequence[Form | None]) -> Form | None:
-    return e.equal(forms)
-
-
-def _joined(e: _Equations, node: Node, forms: Sequence[Form | None]) -> Form | None:
-    """Return the size of arrays side by side, which need not be equal."""
-    some = [f for f in forms if f is not None]
-    return sum(some[1:], some[0]) / len(some) if some else None
-
-
-_RULES: Mapping[str, Rule] = {
-    **dict.fromkeys(("add", "sub", "maximum", "minimum", "clamp", "hardtanh", "hypot", "mod", "fmod"), _total),
-    **dict.fromkeys(("where", "corner"), _choice),
-    **dict.fromkeys(("detach", "softmax"), _first),
-    **dict.fromkeys(("not", "and", "or", "sign"), lambda e, node, forms: None),
-    "atan2": _angle,
-    "mul": _product,
-    "div": _quotient,
-    "pow": _pow,
-    **{op: _power(float(row.degree)) for op, row in OPERATIONS.items() if row.degree},
-    **{op: _first for op, row in OPERATIONS.items() if row.broadcasts and row.arity == 1 and row.linear},
-    "prod": _power(lambda n: n.args[0].size / max(1, n.size)),
-    "det": _power(lambda n: n.args[0].shape[-1]),
-    "solve": _solution,
-    "logsumexp": _function,
-    "cumprod": _function,
+# The powers of the sizes of an operation's arguments that its size is the product of.
+_POWERS: Mapping[str, Callable[[Node], Sequence[float] | None]] = {
+    "mul": lambda n: (1, 1),
+    "div": lambda n: (1, -1),
+    "solve": lambda n: (-1, 1),
+    "pow": lambda n: None if n.args[1].value is None else (number(n.args[1].value),),
+    "prod": lambda n: (n.args[0].size / max(1, n.size),),
+    "det": lambda n: (n.args[0].shape[-1],),
+    **dict.fromkeys(("logsumexp", "cumprod"), lambda n: None),
+    **dict.fromkeys(("detach", "softmax"), lambda n: (1,)),
+    **{op: lambda n: (1,) for op, row in OPERATIONS.items() if row.broadcasts and row.arity == 1 and row.linear},
+    **{op: partial(_degree, float(row.degree)) for op, row in OPERATIONS.items() if row.degree},
 }
-_BY_KIND: Mapping[str, Rule] = {
-    **dict.fromkeys(("view", "scatter", "reduction", "scan", "along"), _first),
-    "move": _joined,
-    "contraction": _product,
-    "condition": _condition,
-}
+_OF_KIND = dict.fromkeys(("view", "scatter", "reduction", "scan", "along"), (1,)) | {"contraction": (1, 1)}
+# Operations whose arguments are of one size; an angle or a sign is near 1.
+_SIMILAR = ("add", "sub", "maximum", "minimum", "clamp", "hardtanh", "hypot", "mod", "fmod")
+_OF_SIGNS = ("sign", "atan2")

@@ -20,8 +20,8 @@ def check_page(result: CheckResult, only: Collection[str] = ()) -> Page:
 
 def _sections(result: CheckResult) -> Iterator[Section]:
     """Yield a section for each wrong claim, and one for others that stand below each other."""
-    if result.file:
-        yield Section("claims", (Text((f"{result.file}:",)),))
+    if result.verdicts and result.verdicts[0].file:
+        yield Section("claims", (Text((f"{result.verdicts[0].file}:",)),))
     plain: list[Text] = []
     for v in result.verdicts:
         if v.at is None:

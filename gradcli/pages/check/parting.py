@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import chain
 
 import numpy as np
 
@@ -25,7 +26,7 @@ from gradcli.graph.rewrite import common_subexpressions, rewritten
 from gradcli.notation.nodes import Notation
 from gradcli.pages.check.borders import Border, borders, on_borders
 from gradcli.pages.check.claim import Case, numbers, numbers_of, term_numbers, witness
-from gradcli.pages.check.regions import Lines, Space, cells_at, strangeness
+from gradcli.pages.check.regions import Lines, Space, cells_at, rounded, shortest, strangeness
 from gradcli.pages.check.trials import Trials, compared
 from gradcli.pages.results import Array, Named
 
@@ -181,17 +182,21 @@ class _Search:
         parts = ((lines.line[on], lines.t[on]), (line, low), (line, high), (least, at), (further, linear))
         flat = lines.flat(*map(np.concatenate, zip(*parts, strict=True)))
         near = lines.flat(least, at)
-        rounded = [_rounded(near, digits) for digits in _DIGITS[:4]]
-        flat, zero = self._on_borders(np.concatenate([self._plain(bases), *rounded, flat], axis=1)[:, :_CANDIDATES])
-        near = rounded[-1]
+        short = [rounded(near, digits) for digits in _DIGITS[:4]]
+        flat, zero = self._on_borders(np.concatenate([self._plain(bases), *short, flat], axis=1)[:, :_CANDIDATES])
+        near = short[-1]
         return flat, zero, near[:, ~self.is_zero(near).any(axis=0)] if near.shape[1] else near
 
     def _on_borders(self, flat: Array) -> tuple[Array, Array]:
         """Return those of some points that lie on borders, with few digits, and which functions are 0 there."""
         flat = self.space.flat(self.space.points(flat))
-        flat, zero = self._shortened(flat, self.is_zero(flat))
+        zero = self.is_zero(flat)
         on = zero.any(axis=0)
-        return flat[:, on], zero[:, on]
+        flat, zero = flat[:, on], zero[:, on]
+        without_tiny = np.where(np.abs(flat) < _NOUGHT * self.space.sizes[:, None], 0, flat)
+        shorter = chain([without_tiny], (rounded(flat, digits) for digits in _DIGITS))
+        flat = shortest(flat, shorter, lambda points: np.asarray((self.is_zero(points) | ~zero).all(axis=0)))
+        return flat, self.is_zero(flat) if flat.shape[1] else zero
 
     def _plain(self, bases: Array) -> Array:
         """Return bases with one element, with one input, or with all, replaced by 0."""
@@ -234,19 +239,6 @@ class _Search:
             result = np.maximum(result, np.abs(moved - values))
         return result
 
-    def _shortened(self, flat: Array, zero: Array) -> tuple[Array, Array]:
-        """Return points with as few digits as leave them on their borders."""
-        result, open_ = flat.copy(), zero.any(axis=0)
-        tiny = np.abs(flat) < _NOUGHT * self.space.sizes[:, None]
-        for shorter in (np.where(tiny, 0, flat), *(_rounded(flat, digits) for digits in _DIGITS)):
-            if not open_.any():
-                break
-            on = self.is_zero(shorter)
-            same = open_ & (on | ~zero).all(axis=0)
-            result[:, same], open_ = shorter[:, same], open_ & ~same
-            zero = np.where(same, on, zero)
-        return result, zero
-
     def _plainest(self, flat: Array, zero: Array) -> list[int]:
         """Return which points are tried: some of each border, of each set of borders that meet, the plainest first."""
         order = np.argsort(strangeness(self.space, flat), kind="stable").tolist()
@@ -256,10 +248,10 @@ class _Search:
         kinds = (flat == 0).any(axis=0).astype(int).tolist()
         met: set[bytes] = set()
         result = []
-        rounded = _rounded(flat, _DIGITS[-2])
+        short = rounded(flat, _DIGITS[-2])
         for k in order:
-            new = {rounded[:, k].tobytes(), states[:, k].tobytes()} - met
-            if rounded[:, k].tobytes() in new and ((counts[kinds[k], zero[:, k]] < _EACH).any() or len(new) > 1):
+            new = {short[:, k].tobytes(), states[:, k].tobytes()} - met
+            if short[:, k].tobytes() in new and ((counts[kinds[k], zero[:, k]] < _EACH).any() or len(new) > 1):
                 result.append(k)
                 counts[kinds[k]] += zero[:, k]
                 met |= new
@@ -331,14 +323,6 @@ class _Search:
             a, b = border.zero.args
         left, right = ("0" if n is None else names.get(n) or notation.name(n) for n in (a, b))
         return f"an element of {left} is {right}" if border.zero.shape else f"{left} = {right}"
-
-
-@np.errstate(all="ignore")
-def _rounded(flat: Array, digits: int) -> Array:
-    """Return numbers with so many significant digits."""
-    power = digits - 1 - np.floor(np.log10(np.where(flat == 0, 1, np.abs(flat))))
-    result = np.round(flat * 10.0**power) / 10.0**power
-    return np.asarray(np.where(np.isfinite(result), result, flat))
 
 
 def _as_formula(node: Node) -> Node:

@@ -7,7 +7,7 @@ those where it nearly does, as in a narrow window, by a search for the least dis
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Protocol
@@ -376,12 +376,29 @@ def _choice(states: Array, known: Array) -> list[int]:
 def _rounded(conditions: _Conditions, space: Space, flat: Array) -> Array:
     """Return points with as few digits as leave them in their regions."""
     states = conditions.states(space.points(flat))
-    result, open_ = flat.copy(), np.ones(flat.shape[1], dtype=bool)
-    for digits in range(2, 8):
-        power = digits - 1 - np.floor(np.log10(np.where(flat == 0, 1, np.abs(flat))))
-        shorter = np.round(flat * 10.0**power) / 10.0**power
+
+    def stay(shorter: Array) -> Array:
         around = [conditions.states(space.points(shorter * (1 + side))) for side in (0, _BESIDE, -_BESIDE)]
-        same = open_ & np.all([(s == states).all(axis=0) for s in around], axis=0)
-        result[:, same] = shorter[:, same]
-        open_ &= ~same
+        return np.asarray(np.all([(s == states).all(axis=0) for s in around], axis=0))
+
+    return shortest(flat, (rounded(flat, digits) for digits in range(2, 8)), stay)
+
+
+@np.errstate(all="ignore")
+def rounded(flat: Array, digits: int) -> Array:
+    """Return numbers with so many significant digits."""
+    power = digits - 1 - np.floor(np.log10(np.where(flat == 0, 1, np.abs(flat))))
+    result = np.round(flat * 10.0**power) / 10.0**power
+    return np.asarray(np.where(np.isfinite(result), result, flat))
+
+
+def shortest(flat: Array, shorter: Iterable[Array], stay: Callable[[Array], Array]) -> Array:
+    """Return for each point the first of the shorter ones that is still what it was; the point itself for none."""
+    result, pending = flat.copy(), np.ones(flat.shape[1], dtype=bool)
+    for points in shorter:
+        if not pending.any():
+            break
+        good = pending & stay(points)
+        result[:, good] = points[:, good]
+        pending &= ~good
     return result

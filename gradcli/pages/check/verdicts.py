@@ -67,6 +67,7 @@ class Verdict:
     index: int = 0  # of the entry
     note: str = ""
     steps: Steps | None = None
+    file: str = ""  # of claims, where there are several
 
     @property
     def counted(self) -> int:
@@ -75,7 +76,8 @@ class Verdict:
 
     def data(self) -> dict[str, Any]:
         """Return its JSON object."""
-        result: dict[str, Any] = {"claim": self.claim, "said": self.said, "verdict": self.verdict, "by": self.by}
+        result: dict[str, Any] = {"file": self.file} if self.file else {}
+        result |= {"claim": self.claim, "said": self.said, "verdict": self.verdict, "by": self.by}
         if self.by == "points":
             result["points"] = self.counted
         if self.at is not None:
@@ -83,29 +85,18 @@ class Verdict:
             result |= {"point": self.row} if self.row else {}
             result |= {"yours": self.yours, "is": self.true, "difference": self.difference}
             result["difference_error"] = self.error
-        if self.why:
-            result["why"] = self.why
-        if self.slips:
-            result["slips"] = [slip.data() for slip in self.slips]
-        if self.note:
-            result["note"] = self.note
-        if self.formula:
-            result["formula"] = self.formula
-        if self.derivative:
-            result["derivative"] = self.derivative
+        slips = [slip.data() for slip in self.slips]
+        more = {"why": self.why, "slips": slips, "note": self.note, "formula": self.formula}
+        result |= {name: text for name, text in {**more, "derivative": self.derivative}.items() if text}
         return result if self.steps is None else result | self.steps.data()
 
 
 @dataclass(frozen=True)
 class CheckResult(Shown):
-    """The result of `gradcli check`; `source` is the file of the points, and `file` one of several files of claims.
-
-    Both are "" where there is none.
-    """
+    """The result of `gradcli check`; `source` is the file of the points, or ""."""
 
     verdicts: tuple[Verdict, ...] = ()
     source: str = ""
-    file: str = ""
 
     @property
     def right(self) -> bool:
@@ -118,31 +109,10 @@ class CheckResult(Shown):
 
     def objects(self) -> Iterator[dict[str, Any]]:
         """Yield an object a claim."""
-        for v in self.verdicts:
-            yield ({"file": self.file} if self.file else {}) | v.data()
+        return (v.data() for v in self.verdicts)
 
     def rows(self) -> Iterator[Row]:
         """Yield nothing: a verdict is no row of numbers."""
-        yield from ()
-
-
-@dataclass(frozen=True)
-class CheckResults:
-    """The results of several files, at least one, as one answer."""
-
-    results: tuple[CheckResult, ...]
-
-    def formula(self, expr: Any) -> str:
-        """Return an expression as gradcli reads it."""
-        return self.results[0].formula(expr)
-
-    def objects(self) -> Iterator[dict[str, Any]]:
-        """Yield an object a claim, file by file."""
-        for result in self.results:
-            yield from result.objects()
-
-    def rows(self) -> Iterator[Row]:
-        """Yield nothing, as for one result."""
         yield from ()
 
 
@@ -164,66 +134,53 @@ class Settings:
 
 
 @np.errstate(all="ignore")
-def check(graph: Graph, cases: Sequence[Case], settings: Settings) -> CheckResult:
-    """Return the verdict of each claim; `graph` is the system's."""
-    cases, points = [case.opened() for case in cases], settings.points
-    joined = {name: np.stack([p[name] for p in points], axis=-1) for name in (points[0] if points else ())}
-
-    def tallies() -> Iterator[Tally]:
-        for case in cases:
-            trials = (
-                trials_at(case, joined, settings.seed)
-                if joined
-                else drawn(case, settings.trials, settings.seed, settings.usual)
-            )
-            yield Tally(settings.tolerance).add(trials)
-
-    return _result(graph, cases, tallies(), settings)
-
-
-@np.errstate(all="ignore")
-def check_blocks(
-    graph: Graph, cases: Sequence[Case], blocks: Iterable[Named], settings: Settings, source: str
+def check(
+    graph: Graph, cases: Sequence[Case], settings: Settings, blocks: Iterable[Named] = (), source: str = ""
 ) -> CheckResult:
-    """Return the verdict of each claim at many points, which come in blocks and are called `source`.
+    """Return the verdict of each claim; `graph` is the system's.
 
-    A block has what the claims' graphs have for inputs, with its points along the last axis; cotangents may be missing.
+    Points of a `source` come in blocks, along the last axis.  A block has what the claims' graphs have for inputs;
+    cotangents may be missing.
     """
-    cases, tallies = [case.opened() for case in cases], [Tally(settings.tolerance) for _ in cases]
+    cases, points = [case.opened() for case in cases], settings.points
+    if points:
+        blocks = [{name: np.stack([p[name] for p in points], axis=-1) for name in points[0]}]
+    tallies = [Tally(settings.tolerance) for _ in cases]
     for block in blocks:
         for case, tally in zip(cases, tallies, strict=True):
-            points = {name: value for name, value in block.items() if name in case.graph.inputs}
-            tally.add(trials_at(case, points, settings.seed, tally.points))
-    return _result(graph, cases, tallies, settings, source)
-
-
-def _result(
-    graph: Graph, cases: Sequence[Case], tallies: Iterable[Tally], settings: Settings, source: str = ""
-) -> CheckResult:
-    """Return the verdict of each claim, from what was found at the points."""
+            tally.add(trials_at(case, block, settings.seed, tally.points))
     shown = Shown(graph, tuple(graph.inputs), style_of(graph))
     result = []
     with prover(shown, cases) as prove:
         for index, (case, tally) in enumerate(zip(cases, tallies, strict=True)):
+            if not points and not source:
+                tally.add(drawn(case, settings.trials, settings.seed, settings.usual))
             doing("proving")
-            parting = _parting(case, tally, settings)
-            given = bool(source) or bool(settings.points)
-            if tally.wrong:
-                result.append(_wrong(case, tally, partial(prove, index), bool(source), settings))
-            elif parting.trials is not None and not given:
-                tally.add(parting.trials)
-                result.append(_wrong(case, tally, partial(prove, index), False, settings, parting))
-            else:
-                exact = settings.tolerance <= Settings.tolerance
-                proof = prove(index, None) if exact else Proof()
-                sure = parting.trials is None and not (parting.unknown or parting.narrow or tally.narrow)
-                verdict = _not_wrong(case, tally, replace(proof, proved=proof.proved and sure), source, parting.narrow)
-                result.append(_unproved(verdict) if settings.require_proof else verdict)
+            result.append(_verdict(case, tally, partial(prove, index), settings, source))
     if settings.steps:
         from gradcli.pages.check.steps import Steps  # most checks need none, and start sooner
 
         result = [replace(v, steps=Steps(c, v.index, v.slips)) for v, c in zip(result, cases, strict=True)]
     return CheckResult(graph, shown.wrt, shown.style, tuple(result), source)
+
+
+def _verdict(
+    case: Case, tally: Tally, prove: Callable[[int | None], Proof], settings: Settings, source: str
+) -> Verdict:
+    """Return the verdict on a claim, from what was found at the points."""
+    parting = _parting(case, tally, settings)
+    if tally.wrong:
+        return _wrong(case, tally, prove, bool(source), settings)
+    if parting.trials is not None and not source and not settings.points:
+        return _wrong(case, tally.add(parting.trials), prove, False, settings, parting)
+    proof = prove(None) if settings.tolerance <= Settings.tolerance else Proof()
+    narrow = parting.narrow or tally.narrow
+    result = replace(_tried(case, tally, proof), note=_NARROW if narrow else "")
+    if proof.proved and parting.trials is None and not (parting.unknown or narrow):
+        return replace(result, by="proof")
+    if not tally.counted:
+        return replace(result, verdict="undecided", why=_undecided(tally, source))
+    return replace(result, verdict="undecided", why=NOT_PROVED) if settings.require_proof else result
 
 
 def _parting(case: Case, tally: Tally, settings: Settings) -> Parting:
@@ -258,21 +215,6 @@ def _tried(case: Case, tally: Tally, proof: Proof) -> Verdict:
     return Verdict(case.text, case.said, "right", "points", tally.points, dict(tally.why), formula=proof.formula)
 
 
-def _not_wrong(case: Case, tally: Tally, proof: Proof, source: str, narrow: bool = False) -> Verdict:
-    """Return the verdict on a claim that no point shows to be wrong; `narrow` is whether it lacks a value somewhere."""
-    result = replace(_tried(case, tally, proof), note=_NARROW if narrow or tally.narrow else "")
-    if proof.proved:
-        return replace(result, by="proof")
-    return result if tally.counted else replace(result, verdict="undecided", why=_undecided(tally, source))
-
-
-def _unproved(verdict: Verdict) -> Verdict:
-    """Return the verdict where a proof is required: undecided, if the claim is right at the points alone."""
-    if verdict.verdict != "right" or verdict.by == "proof":
-        return verdict
-    return replace(verdict, verdict="undecided", why=NOT_PROVED)
-
-
 def _undecided(tally: Tally, source: str) -> str:
     """Return why no point says anything."""
     if tally.why:
@@ -285,7 +227,7 @@ def _undecided(tally: Tally, source: str) -> str:
 def _wrong(
     case: Case,
     tally: Tally,
-    prove: Callable[[int], Proof],
+    prove: Callable[[int | None], Proof],
     numbered: bool,
     settings: Settings,
     parting: Parting | None = None,
