@@ -12,7 +12,7 @@ import numpy as np
 from gradcli.engine.functions import into
 from gradcli.graph.array import Array
 from gradcli.graph.construct import Axes, inverse
-from gradcli.graph.operations.products import in_front
+from gradcli.graph.operations.reductions import in_front
 from gradcli.graph.shapes import size_of
 
 _SAFE = 1000  # bits that a product may lose or gain without leaving the normal numbers

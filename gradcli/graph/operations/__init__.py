@@ -18,7 +18,6 @@ from gradcli.graph.operations import (
     pools,
     recurrent,
     reductions,
-    sorting,
     spectra,
 )
 
@@ -36,7 +35,6 @@ FAMILIES = (
     attention,
     recurrent,
     reductions,
-    sorting,
     linear_algebra,
     spectra,
     movement,

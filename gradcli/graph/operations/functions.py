@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from fractions import Fraction
+from math import factorial
 
 from gradcli.graph.construct import call, corner, equal, where
-from gradcli.graph.node import Node, compare, const
+from gradcli.graph.node import Exact, Node, compare, const
 from gradcli.graph.operation import Corner, Operation, function, no_slope, spelled
-from gradcli.graph.series import modified_bessel
+
+# Of a Bessel function: from there on its asymptotic series is exact to the last digits, and the terms of both series.
+_FAR = 20
+_NEAR_TERMS, _FAR_TERMS = 36, 20
 
 
 def _bell(x: Node) -> Node:
@@ -26,6 +31,33 @@ def _lost_beside_1(x: Node) -> Node:
 def _lowered_logaddexp(a: Node, b: Node) -> Node:
     far = call("maximum", a, b) + call("softplus", -call("abs", a - b))
     return where(equal(a, b), a + call("log", 2), far)  # two infinities have no difference
+
+
+def _modified_bessel(order: int, x: Node) -> Node:
+    """Return the modified Bessel function of the first kind of order 0 or 1, to the last digits of float64.
+
+    Source: M. Abramowitz and I. Stegun, "Handbook of Mathematical Functions" (1964), 9.6.10 and 9.7.1.
+    """
+    near = _polynomial([Fraction(1, factorial(k) * factorial(k + order)) for k in range(_NEAR_TERMS)], x**2 / 4)
+    coefficients = [Fraction(1)]
+    for k in range(1, _FAR_TERMS):
+        coefficients.append(coefficients[-1] * Fraction((2 * k - 1) ** 2 - 4 * order, 8 * k))
+    size = call("abs", x)
+    half = call("exp", size / 2)  # whose square overflows last
+    far = half * (_polynomial(coefficients, 1 / size) / call("sqrt", 2 * const("pi") * size)) * half
+    if order:
+        near, far = near * (x / 2), far * call("sign", x)
+    return where(size <= _FAR, near, far)
+
+
+def _polynomial(coefficients: Sequence[Exact], x: Node) -> Node:
+    """Return the polynomial in x, the constant coefficient first, by Horner's rule."""
+    *rest, last = coefficients
+    total: Node | Exact = last
+    for coefficient in reversed(rest):
+        total = total * x + coefficient
+    assert isinstance(total, Node)
+    return total
 
 
 ROWS: dict[str, Operation] = {
@@ -137,12 +169,12 @@ ROWS: dict[str, Operation] = {
     # Modified Bessel functions of the first kind.  PyTorch: where x is lost beside 1, the slope of i1 is 1/2.
     "i0": function(
         lambda y, x: call("i1", x),
-        lowered=lambda x: modified_bessel(0, x),
+        lowered=lambda x: _modified_bessel(0, x),
         spelling=spelled(numpy="i0", torch="special.i0", jax="jax.scipy.special.i0"),
     ),
     "i1": function(
         lambda y, x: corner(_lost_beside_1(x), Fraction(1, 2), call("i0", x) - y / x),
-        lowered=lambda x: modified_bessel(1, x),
+        lowered=lambda x: _modified_bessel(1, x),
         odd=True,
         spelling=spelled(torch="special.i1", jax="jax.scipy.special.i1"),
     ),

@@ -1,11 +1,17 @@
-"""Reductions, and operations along an axis: softmax, cumulative sums."""
+"""Reductions, and operations along an axis: softmax, cumulative sums, sorting, the indices of extrema.
+
+Of elements that are equal, the first comes first, in PyTorch too where it is asked for (`stable=True`); NaN is the
+largest of all.
+"""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 from gradcli.graph.construct import (
     Axes,
+    along,
     argument_mask,
     broadcast,
     call,
@@ -14,16 +20,19 @@ from gradcli.graph.construct import (
     cumulative,
     equal,
     flip,
+    index,
+    inverse,
+    ordered,
     product_of_others,
     recurrence,
     reduce,
     reshape,
     sliced,
+    transpose,
     where,
 )
 from gradcli.graph.node import Node, compare, const
 from gradcli.graph.operation import Corner, Operation, defined, spelled
-from gradcli.graph.operations.products import others
 from gradcli.graph.shapes import Shape, size_of
 
 
@@ -152,6 +161,52 @@ def _sum_segments(axis: int, x: Node, begins: Node) -> Node:
     return where(begins, x, 0)
 
 
+# The product of all elements but one
+
+
+def in_front(axes: Axes, rank: int) -> Axes:
+    """Return the order of all axes that begins with these."""
+    return axes + tuple(i for i in range(rank) if i not in axes)
+
+
+# A series is a value, alone or with its derivative along a direction.
+
+Series = Sequence[Node]
+
+
+def _others(axes: Axes, x: Node, direction: Node | None = None) -> Node:
+    """Return the products of all other elements, by a tree of pairs; with a `direction`, their derivative along it."""
+    order = in_front(axes, len(x.shape))
+    count, rest = size_of(tuple(x.shape[i] for i in axes)), tuple(x.shape[i] for i in order[len(axes) :])
+    if count < 2:
+        return const(0 if direction else 1, x.shape)
+    level: Series = [reshape(transpose(n, order), (count, *rest)) for n in (x, direction) if n is not None]
+    pairs: list[tuple[Series, Series]] = []
+    while (half := level[0].shape[0] // 2) > 0:
+        a, b = _rows(level, 0, half), _rows(level, half, 2 * half)
+        pairs.append((a, b))
+        level = _joined(_times(a, b), _rows(level, 2 * half, level[0].shape[0]))
+    a, b = pairs.pop()
+    factor = _joined(b, a)
+    for a, b in reversed(pairs):
+        half = a[0].shape[0]
+        head, tail = _rows(factor, 0, half), _rows(factor, half, factor[0].shape[0])
+        factor = _joined(_times(head, b), _times(head, a), tail)
+    return transpose(reshape(factor[-1], tuple(x.shape[i] for i in order)), inverse(order))
+
+
+def _times(a: Series, b: Series) -> Series:
+    return [a[0] * b[0], *(da * b[0] + a[0] * db for da, db in zip(a[1:], b[1:], strict=True))]
+
+
+def _rows(series: Series, start: int, stop: int) -> Series:
+    return [index(n, (range(start, stop),)) for n in series]
+
+
+def _joined(*parts: Series) -> Series:
+    return [concatenate(same, 0) for same in zip(*parts, strict=True)]
+
+
 # For engines: exp of what is at most 0 does not overflow
 
 
@@ -206,6 +261,15 @@ def _equals_the_one_before(y: Node, axis: int, x: Node) -> Node:
     return concatenate([first, tied], axis) > 0
 
 
+def _ties(y: Node, axis: int, descending: bool, x: Node) -> Node:
+    """Return where an element is equal to another one: neighbours in order, at their indices in `x`."""
+    n = y.shape[axis]
+    tied = where(equal(sliced(y, axis, range(1, n)), sliced(y, axis, range(n - 1))), 1, 0)
+    none = const(0, tuple(1 if i == axis else size for i, size in enumerate(y.shape)))
+    in_order = concatenate([none, tied], axis) + concatenate([tied, none], axis)
+    return along("put_along", in_order, ordered("argsort", x, axis, descending), axis) > 0
+
+
 ROWS: dict[str, Operation] = {
     "sum": Operation(
         "reduction",
@@ -231,7 +295,7 @@ ROWS: dict[str, Operation] = {
     ),
     # The sum of the g[i]·∂(product of all but i)/∂x[k] is the derivative of the product of all but k along g.
     "product_of_others": Operation(
-        "whole", ("axes",), lambda g, y, axes, x: [others(axes, x, along=g)], formula=others
+        "whole", ("axes",), lambda g, y, axes, x: [_others(axes, x, direction=g)], formula=_others
     ),
     "max": Operation(
         "reduction",
@@ -307,4 +371,30 @@ ROWS: dict[str, Operation] = {
     "recurrence": Operation("scan", ("axis",), _recurrence_pullback),
     "argmax_mask": Operation("mask", ("axis",)),
     "argmin_mask": Operation("mask", ("axis",)),
+    "sort": Operation(
+        "along",
+        ("axis", "descending"),
+        lambda g, y, axis, descending, x: [along("put_along", g, ordered("argsort", x, axis, descending), axis)],
+        corner=Corner(_ties, "the first of equal elements as the first of them in order"),
+    ),
+    "argsort": Operation("index", ("axis", "descending")),
+    # Along the axis, x[order], and zeros in which z[order] is x.  The order is one of all elements.
+    "take_along": Operation(
+        "along",
+        ("axis",),
+        lambda g, y, axis, x, order: [along("put_along", g, order, axis), const(0, order.shape)],
+        linear=(0,),
+    ),
+    "put_along": Operation(
+        "along",
+        ("axis",),
+        lambda g, y, axis, x, order: [along("take_along", g, order, axis), const(0, order.shape)],
+        linear=(0,),
+    ),
+    "median": Operation(
+        "reduction", ("axes", "ties"), extremum_pullback, exact=True, corner=extremum_corner("those in the middle")
+    ),
+    "argmedian_mask": Operation("mask", ("axis",)),
+    "argmax": Operation("index", ("axis",), spelling=spelled(numpy="argmax")),
+    "argmin": Operation("index", ("axis",), spelling=spelled(numpy="argmin")),
 }

@@ -26,7 +26,7 @@ from gradcli.graph.rewrite import common_subexpressions, rewritten
 from gradcli.notation.nodes import Notation
 from gradcli.pages.check.borders import Border, borders, on_borders
 from gradcli.pages.check.claim import Case, numbers, numbers_of, term_numbers, witness
-from gradcli.pages.check.regions import Lines, Space, cells_at, rounded, shortest, strangeness
+from gradcli.pages.check.regions import Lines, Space, rounded, shortest, strangeness
 from gradcli.pages.check.trials import Trials, compared
 from gradcli.pages.results import Array, Named
 
@@ -139,11 +139,6 @@ class _Search:
         case = self.case
         return sum(n.size for n in scheduled([*self.zeros, case.base, case.truth, case.yours]))
 
-    @property
-    def cells(self) -> int:
-        """The number of parts of lines that are searched at a time."""
-        return cells_at(self.cost)
-
     @cached_property
     def _values(self) -> Callable[[Named], list[Array]]:
         return numbers_of(self.case.graph, self.zeros)
@@ -173,7 +168,7 @@ class _Search:
 
     def _along_lines(self, bases: Array) -> tuple[Array, Array, Array]:
         """Return points on the borders along lines through bases, what is 0 there, and points that are only near."""
-        lines = Lines.of(self, self.space, bases)
+        lines = Lines.of(self.evaluate, self.cost, self.space, bases)
         changed = (lines.states[:, 1:] != lines.states[:, :-1]).any(axis=0)
         line, low, high = lines.changes(np.flatnonzero((lines.line[1:] == lines.line[:-1]) & changed), _EXACT)
         least, at = lines.nearest()

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Protocol
 
 import numpy as np
 
@@ -74,26 +73,6 @@ def _is_complete(states: Array) -> bool:
     return len(different) > _JOINT or np.unique(states[first], axis=1).shape[1] >= 2 ** len(different)
 
 
-class Searched(Protocol):
-    """What is searched for along lines: where its states change, and where its distances are least."""
-
-    def evaluate(self, points: Named) -> tuple[Array, Array]:
-        """Return states, and how far those of numbers are from a change, both of shape (elements, points)."""
-
-    @property
-    def cells(self) -> int:
-        """The number of parts of lines that are searched at a time."""
-
-    @property
-    def cost(self) -> int:
-        """The number of values computed at a point."""
-
-
-def cells_at(cost: int) -> int:
-    """Return how many parts of lines are searched at a time, where a point takes so many numbers."""
-    return int(np.clip(_SEARCHED // cost, 1, _CELLS))
-
-
 @dataclass(frozen=True)
 class _Conditions:
     """The conditions and step functions of a claim's graphs, whose states divide the inputs into regions."""
@@ -129,11 +108,6 @@ class _Conditions:
     @cached_property
     def _values(self) -> Callable[[Named], list[Array]]:
         return numbers_of(self.case.graph, [*self.nodes, *(a - b for a, b in self.compared)])
-
-    @property
-    def cells(self) -> int:
-        """The number of parts of lines that are searched at a time."""
-        return cells_at(self.cost)
 
     @cached_property
     def cost(self) -> int:
@@ -211,9 +185,14 @@ class Space:
 
 @dataclass
 class Lines:
-    """Points on lines, sorted by their lines and along each, with the states and distances of the conditions there."""
+    """Points on lines, sorted by their lines and along each, with the states and distances of the conditions there.
 
-    function: Searched
+    `evaluate` returns states, and how far those of numbers are from a change, both of shape (elements, points); `cost`
+    is the number of values that it computes at a point.
+    """
+
+    evaluate: Callable[[Named], tuple[Array, Array]]
+    cost: int
     space: Space
     starts: Array  # (elements, lines)
     directions: Array
@@ -223,18 +202,23 @@ class Lines:
     distances: Array
 
     @staticmethod
-    def of(function: Searched, space: Space, bases: Array) -> Lines:
+    def of(evaluate: Callable[[Named], tuple[Array, Array]], cost: int, space: Space, bases: Array) -> Lines:
         """Return the points of a grid on each line through the bases."""
         lines = [line for base in bases.T for line in space.lines(base)]
-        most = max(1, _WORK // (2 * len(_GRID) * function.cost))
+        most = max(1, _WORK // (2 * len(_GRID) * cost))
         starts, directions = (np.stack(each, axis=1) for each in zip(*lines[:most], strict=True))
         empty = np.empty(0, dtype=int)
-        result = Lines(function, space, starts, directions, empty, empty, np.empty((0, 0)), np.empty((0, 0)))
+        result = Lines(evaluate, cost, space, starts, directions, empty, empty, np.empty((0, 0)), np.empty((0, 0)))
         grid = np.concatenate([-_GRID, _GRID])
         count = starts.shape[1]
         result.line, result.t = np.repeat(np.arange(count), len(grid)), np.tile(grid, count)
         result.states, result.distances = result.at(result.line, result.t)
         return result.sorted()
+
+    @property
+    def cells(self) -> int:
+        """The number of parts of lines that are searched at a time."""
+        return int(np.clip(_SEARCHED // self.cost, 1, _CELLS))
 
     def flat(self, line: Array, t: Array) -> Array:
         """Return the points at t on lines, of shape (elements, points)."""
@@ -242,7 +226,7 @@ class Lines:
 
     def at(self, line: Array, t: Array) -> tuple[Array, Array]:
         """Return the states and the distances at t on lines."""
-        return self.function.evaluate(self.space.points(self.flat(line, t)))
+        return self.evaluate(self.space.points(self.flat(line, t)))
 
     def sorted(self) -> Lines:
         """Sort the points."""
@@ -268,22 +252,15 @@ class Lines:
     def divided(self) -> Lines:
         """Insert the points at which conditions change or nearly do, until there are no others."""
         for _ in range(_ROUNDS):
-            if not self.divide():
+            changed = self.apart & (self.states[:, 1:] != self.states[:, :-1]).any(axis=0)
+            line, at = self.nearest()
+            if len(changes := np.flatnonzero(changed)[: self.cells]):
+                ends, low, high = self.changes(changes)
+                line, at = np.concatenate([line, ends, ends]), np.concatenate([at, low, high])
+            if not len(line):
                 break
+            self.insert(line, at)
         return self
-
-    def divide(self) -> bool:
-        """Insert the points at which a condition changes or nearly does; return whether any did."""
-        changes = np.flatnonzero(self.apart & (self.states[:, 1:] != self.states[:, :-1]).any(axis=0))[
-            : self.function.cells
-        ]
-        nearest = self.nearest()
-        if len(changes):
-            line, low, high = self.changes(changes)
-            nearest = (np.concatenate([nearest[0], line, line]), np.concatenate([nearest[1], low, high]))
-        if len(nearest[0]):
-            self.insert(*nearest)
-        return bool(len(nearest[0]))
 
     def changes(self, cells: Array, steps: int = _STEPS) -> tuple[Array, Array, Array]:
         """Return the lines, and the points on both sides of where the state that a cell begins with ends."""
@@ -305,7 +282,7 @@ class Lines:
         least = (distances[:, 1:-1] < distances[:, :-2]) & (distances[:, 1:-1] <= distances[:, 2:])
         same = (self.states[:, 2:] == self.states[:, :-2]).all(axis=0)
         which, cells = np.nonzero(least & (inside & same)[None])
-        which, cells = which[: self.function.cells], cells[: self.function.cells]
+        which, cells = which[: self.cells], cells[: self.cells]
         line, low, high = self.line[cells], self.t[cells], self.t[cells + 2]
         share = np.arange(_SECTIONS + 1)[:, None] / _SECTIONS
         for _ in range(_STEPS if len(cells) else 0):
@@ -326,7 +303,7 @@ def _new(
     case: Case, conditions: _Conditions, space: Space, bases: Array, known: Array, counts: Callable[[Named], Array]
 ) -> Array:
     """Return points on lines through the bases that lie in regions with new states, and count."""
-    lines = Lines.of(conditions, space, bases).divided()
+    lines = Lines.of(conditions.evaluate, conditions.cost, space, bases).divided()
     flat = lines.flat(*lines.between())
     base, truth = numbers(case.graph, space.points(flat), [case.base, case.truth])
     order = np.lexsort((strangeness(space, flat), ~truth.any(axis=0)))  # where all is 0, little is seen

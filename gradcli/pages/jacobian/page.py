@@ -171,11 +171,14 @@ def shown_sections(result: Shown, matrix: Array | None) -> list[Section]:
     symbolic = result.formulas
     if len(symbolic.rows) * len(symbolic.columns) > _MOST:
         return _beginning(result, matrix)
-    headings = [len(f"∂/∂{column}") for column in symbolic.columns]
-    least = len(symbolic.defined) + sum(_block_heights(result, headings))
-    if least <= SCREEN and sum(_heights(result, headings, matrix is not None)) <= SCREEN:
-        return jacobian_sections(result, matrix)
-    if matrix is not None and sum(_block_heights(result, [_NUMBER] * len(symbolic.columns))) <= SCREEN:
+    widths = [len(f"∂/∂{column}") for column in symbolic.columns]
+    if len(symbolic.defined) + _height(result, widths) <= SCREEN:
+        for (_, j), entry in symbolic.entries.items():
+            widths[j] = max(widths[j], len(result.formula(entry)) + (matrix is not None) * (_SIGN + _NUMBER))
+        definitions = (len(name) + _SIGN + len(result.formula(e)) for name, e in symbolic.where.items())
+        if _height(result, widths) + sum(-(-length // _WIDTH) for length in definitions) <= SCREEN:
+            return jacobian_sections(result, matrix)
+    if matrix is not None and _height(result, [_NUMBER] * len(symbolic.columns)) <= SCREEN:
         said = Text(sentence("The formulas are long: {} shows them.", _ALL))
         return [*jacobian_sections(result, matrix, brief=True), Section("jacobian", (said,))]
     return _beginning(result, matrix)
@@ -212,32 +215,14 @@ def _needed(result: Shown, exprs: list[Any]) -> list[str]:
     return [*names]
 
 
-def _heights(result: Shown, headings: Sequence[int], numbers: bool) -> Iterator[int]:
-    """Yield the number of lines of each part of J's section, measured without building it: blocks, and definitions."""
-    symbolic, widths = result.formulas, [*headings]
-    behind = numbers * (_SIGN + _NUMBER)
-    for (_, j), entry in symbolic.entries.items():
-        widths[j] = max(widths[j], len(result.formula(entry)) + behind)
-    yield from _block_heights(result, widths)
-    for name, expr in symbolic.where.items():
-        yield -(-(len(name) + _SIGN + len(result.formula(expr))) // _WIDTH)
-
-
-def _block_heights(result: Shown, widths: list[int]) -> Iterator[int]:
-    """Yield the number of lines of each block of columns, of these widths, that a page of 60 columns breaks J into."""
-    symbolic = result.formulas
-    margin = used = max(map(len, symbolic.rows)) + _GAP  # the labels of the rows
-    if len(symbolic.rows) == 1:  # a line for each derivative
-        yield from (-(-width // _WIDTH) for width in widths)
-        return
-    height = 1
-    for width in widths:
-        if used > margin and used + width > _WIDTH:
-            yield 2 + height * len(symbolic.rows)
-            used, height = margin, 1
-        height = max(height, -(-width // (_WIDTH - margin)))
-        used += width + _GAP
-    yield 2 + height * len(symbolic.rows)
+def _height(result: Shown, widths: Sequence[int]) -> int:
+    """Return about how many lines a J with columns of these widths takes on a page of 60 columns."""
+    rows = result.formulas.rows
+    if len(rows) == 1:  # a line for each derivative
+        return sum(-(-width // _WIDTH) for width in widths)
+    labels = max(map(len, rows)) + _GAP
+    across = sum(min(width, _WIDTH - labels) + _GAP for width in widths)
+    return -(-across // (_WIDTH - labels)) * (2 + len(rows) * -(-max(widths) // (_WIDTH - labels)))
 
 
 @np.errstate(all="ignore")
