@@ -154,7 +154,7 @@ ARRAYS = [
         "X has 4 elements along axis 0, and a mean divides by their number, or a sum over them is missing",
     ),
     ("Y=X@W+b;f=mean(Y)", "df/db=4", "X=4x3,W=3x2,b=2", "8 times the right value: off by 1/n? Y has 8 elements"),
-    ("p=softmax(z);f=-log(p[0])", "df/dz=p", "z=3", "right except for the entry [0]: the right value is yours minus 1"),
+    ("p=softmax(z);f=-log(p[0])", "df/dz=p", "z=3", "in ∂p/∂z you wrote p: it is p - [1, 0, 0]"),
     ("P=softmax(Z);f=-log(P[0,1])-log(P[1,0])", "df/dZ=P", "Z=2x3", "in [0,1] the right value is yours minus 1"),
     ("f=sum(x**3+x)", "df/dx=[1,2,3]", "x=3", "in [2] the right value is yours plus 3*x[2]**2 - 2"),
 ]

@@ -34,6 +34,7 @@ _LARGEST = 10_000  # elements of a constant that is worked out: more take longer
 _DEFINITIONS = 20  # that are looked for in formulas
 _WIDEST = 60  # factors in a sum that is multiplied out
 _MOST = 120  # factors in a sum that algebra looks into
+_SHORTER = 2  # by which another form has to be shorter than that which was built
 _READ = 20  # factors in a sum that definitions are looked for in
 
 
@@ -99,7 +100,7 @@ class Algebra(ABC):
         self.constants: set[Node] = set()  # letters that are computed from constants
         self.shared = Rewriter()
         self.written: dict[Hashable, Node] = {}  # the shortest forms
-        self.sizes = dict.fromkeys(named, 1)
+        self.sizes = dict.fromkeys(named, 2)
         self.decimals = False
         interpret(scheduled(named), self._read, self.values)
 
@@ -283,12 +284,16 @@ class Algebra(ABC):
         """Return the shortest form of a sum, in a shape that it broadcasts to."""
         terms = frozenset(s.items())
         if (terms, shape) not in self.written:
-            short = min(map(self._written, self._forms(s)), key=self.size) if shape is None else self.write(s)
-            self.written[terms, shape] = short if shape is None else spread(short, shape)
+            self.written[terms, shape] = self._shortest(s) if shape is None else spread(self.write(s), shape)
         return self.written[terms, shape]
 
+    def _shortest(self, s: Sum) -> Node:
+        first, *others = map(self._written, self._forms(s))
+        other = min(others, key=self.size, default=first)
+        return other if self.size(other) < self.size(first) - _SHORTER else first
+
     def size(self, node: Node) -> int:
-        """Return how many operations are read in the text of a node; what broadcasts is not written."""
+        """Return how long a node is to read: its operations and numbers, letters twice; broadcasting is not written."""
         unread = computed_from(self.sizes, [node])
         return interpret(unread, lambda n, sizes: int(spread_argument(n) is None) + sum(sizes), self.sizes)[node]
 
