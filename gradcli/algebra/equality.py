@@ -196,8 +196,3 @@ def _idempotent(expr: Any, steps: list[Any]) -> Any:
             lambda e, s=s: e.is_Pow and e.base == s and e.exp.is_Integer and e.exp > 1, lambda e: e.base
         )
     return expr
-
-
-def terms(expr: Any) -> list[Any]:
-    """Return the terms of a formula that is multiplied out."""
-    return [t for t in sympy.Add.make_args(sympy.expand(expr)) if t != 0]

@@ -26,7 +26,6 @@ MAX_ENTRIES = 400  # of a claim that is proved: a matrix of 20 by 20, each entry
 _SHOWN = 36  # entries of a derivative that is shown: a matrix of 6 by 6
 _LENGTH = 200  # characters of a formula that is shown: three lines
 _LINE = 60  # characters of a formula of arrays, which says it in one line or not at all
-_TERMS = 4  # by which two sums differ where the terms are named: more explain nothing
 _ONE_HOT = 64  # one-hot arrays that are tried one by one: more take the time of a proof
 _NAMED = 6  # intermediates that formulas are written in: each doubles the forms that are compared
 
@@ -258,62 +257,28 @@ def _short(shown: Shown, expr: Any) -> str:
 
 
 def _differing(shown: Shown, said: Any, right: Any) -> str:
-    """Return which terms of a sum are missing, too many, or wrong; nothing where the sums have little in common."""
-    from gradcli.algebra.display import tidy
-
-    forms = list(dict.fromkeys([right, tidy(right)]))
-    if result := _as_written(shown, said, forms):
-        return result
-    return next((result for form in forms if (result := _differing_terms(shown, said, form))), "")
-
-
-def _differing_terms(shown: Shown, said: Any, right: Any) -> str:
-    """Return how two sums differ that are multiplied out, if it is in a few terms."""
-    from gradcli.algebra.equality import terms
-
-    mine, its = terms(said), terms(right)
-    missing = [t for t in its if t not in mine]
-    more = [t for t in mine if t not in its]
-    if not its or len(missing) + len(more) > _TERMS or len(missing) == len(its):
-        return ""
-    if missing and not more:
-        return f"missing: {_signed(shown, missing)}"
-    if more and not missing:
-        return f"extra term: {_signed(shown, more)}"
-    return _wrong_term(shown, more[0], missing[0]) if len(missing) == len(more) == 1 else ""
-
-
-def _as_written(shown: Shown, said: Any, forms: Sequence[Any]) -> str:
-    """Return the one term that a claim misses, or has too many, as it is written: products are not multiplied out."""
+    """Return the one term of a sum that a claim misses or has too many, as it is written, or with the wrong sign."""
     import sympy
 
+    from gradcli.algebra.display import tidy
     from gradcli.algebra.equality import is_nothing
 
     for term in sympy.Add.make_args(said):
-        if term != said and is_nothing(said - term - forms[0]):
-            return f"extra term: {_signed(shown, [term])}"
-    for form in forms:
+        if term != said and is_nothing(said - term - right):
+            return f"extra term: {_signed(shown, term)}"
+    for form in dict.fromkeys([right, tidy(right)]):
         for term in sympy.Add.make_args(form):
             if term != form and is_nothing(form - term - said):
-                return f"missing: {_signed(shown, [term])}"
+                return f"missing: {_signed(shown, term)}"
+            if term != form and is_nothing(form - 2 * term - said):
+                return f"the sign of the term {shown.formula(abs(term) if term.is_number else term)}"
     return ""
 
 
-def _wrong_term(shown: Shown, mine: Any, its: Any) -> str:
-    from gradcli.algebra.equality import is_nothing
-
-    if is_nothing(mine + its):
-        return f"the sign of the term {shown.formula(abs(its) if its.is_number else its)}"
-    return f"the term {shown.formula(mine)} should be {shown.formula(its)}"
-
-
-def _signed(shown: Shown, terms: Sequence[Any]) -> str:
-    """Return terms with their signs: `+ x*cos(x)`."""
-    parts = []
-    for t in terms:
-        minus = t.could_extract_minus_sign()
-        parts.append(f"{'-' if minus else '+'} {shown.formula(-t if minus else t)}")
-    return " ".join(parts)
+def _signed(shown: Shown, term: Any) -> str:
+    """Return a term with its sign: `+ x*cos(x)`."""
+    minus = term.could_extract_minus_sign()
+    return f"{'-' if minus else '+'} {shown.formula(-term if minus else term)}"
 
 
 def entry_name(shape: tuple[int, ...], entry: int) -> str:
