@@ -13,10 +13,10 @@ from gradcli.algebra.arrays import ArrayElement
 from gradcli.algebra.functions import SYMPY, TableFunction
 from gradcli.graph.node import Constant, Node, const, leaf
 from gradcli.graph.shapes import Shape
-from gradcli.notation.decimals import decimal_text, quotient
 from gradcli.notation.latex import LatexNotation
 from gradcli.notation.latex_names import LatexNames
 from gradcli.notation.nodes import Notation
+from gradcli.notation.numbers import decimal_text, quotient
 
 _LONG = 10**4
 _OPS = {name: op for op, name in SYMPY.items()} | {"Abs": "abs", "ceiling": "ceil"}

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from fractions import Fraction
+from itertools import starmap
 
 from gradcli.graph.node import Node, is_const, operands
 from gradcli.graph.operation import Operation
 from gradcli.graph.operations import OPERATIONS
+from gradcli.graph.shapes import size_of
 from gradcli.notation.latex_arrays import ARRAYS, side_by_side
-from gradcli.notation.latex_calls import LETTERS, SIGNS, applied, call, function
-from gradcli.notation.latex_sums import SUMS
-from gradcli.notation.latex_writer import LatexNodeWriter
+from gradcli.notation.latex_writer import ALL, LETTERS, SIGNS, LatexNodeWriter, applied, call, function, setting
 from gradcli.notation.one_hot import one_hot_of
-from gradcli.notation.writer import SETTINGS, Binds, Rule, Written, through
+from gradcli.notation.writer import EXTREMA, SETTINGS, Binds, Rule, Written, settings_of, through
 
 _COMPARISONS = ("<", "<=", ">", ">=", "==", "!=")
 
@@ -120,6 +121,45 @@ def _lgamma(w: LatexNodeWriter, node: Node) -> Written:
     return applied(rf"\log {w.latex.symbol(LETTERS['gamma'], 'gamma')}", w.arguments(node))
 
 
+# Reductions: over the elements, each written at the index of the sum
+
+
+def _over(sign: str, binds: Binds) -> Callable[[LatexNodeWriter, Node], Written]:
+    """Return the rule of a sum, or of a product, over the axes that are its first setting."""
+
+    def write(w: LatexNodeWriter, node: Node) -> Written:
+        (x,) = node.args
+        axes = node.settings[0]
+        if not axes:
+            return through(w, node)
+        letters = w.fresh_indices(len(axes))
+        indices = [ALL] * len(x.shape)
+        for axis, letter in zip(axes, letters, strict=True):
+            indices[axis] = letter
+        # From where to where is said of one index; of several, the elements tell it.
+        limits = f"_{{{letters[0]}=0}}^{{{x.shape[axes[0]] - 1}}}" if len(axes) == 1 else f"_{{{','.join(letters)}}}"
+        return Written(f"{sign}{limits} {w.at(x.shape, indices).argument(x, binds)}", Binds.PRODUCT, open=True)
+
+    return write
+
+
+_sum = _over(r"\sum", Binds.LOOSE)
+
+
+def _mean(w: LatexNodeWriter, node: Node) -> Written:
+    shape = node.args[0].shape
+    count = size_of(tuple(shape[axis] for axis in node.settings[0]))
+    return Written(rf"\frac{{1}}{{{count}}} {_sum(w, node).text}", Binds.PRODUCT, open=True)
+
+
+def _norm(w: LatexNodeWriter, node: Node) -> Written:
+    (x,) = node.args
+    inside = rf"\left\|{w.name(x)}\right\|"
+    if axis := next(starmap(setting, settings_of(node)), None):
+        return Written(f"{inside}_{{{axis}}}", Binds.POWER)
+    return Written(inside + (r"_{\mathrm{F}}" if len(x.shape) > 1 else ""), Binds.POWER)
+
+
 LATEX: dict[str, Rule] = {op: rule for op, row in OPERATIONS.items() if (rule := derived(row)) is not None} | {
     "identity": through,
     "corner": through,
@@ -139,7 +179,11 @@ LATEX: dict[str, Rule] = {op: rule for op, row in OPERATIONS.items() if (rule :=
     "digamma": _letter("digamma"),
     "polygamma": _polygamma,
     "lgamma": _lgamma,
-    **SUMS,
+    "sum": _sum,
+    "mean": _mean,
+    "prod": _over(r"\prod", Binds.POWER),
+    "norm": _norm,
+    **dict.fromkeys(EXTREMA, call),
     **ARRAYS,
 }
 

@@ -6,10 +6,9 @@ import re
 from fractions import Fraction
 
 from gradcli.graph.node import Constant, Node, operand, operands
-from gradcli.notation.decimals import quotient
-from gradcli.notation.latex_calls import applied, call, setting
 from gradcli.notation.latex_names import WORDS, latex_number
-from gradcli.notation.latex_writer import ALL, LatexNodeWriter, matrix, times
+from gradcli.notation.latex_writer import ALL, LatexNodeWriter, applied, call, matrix, setting, times
+from gradcli.notation.numbers import quotient
 from gradcli.notation.text import (
     PARTS,
     exact_text,

@@ -15,8 +15,7 @@ from gradcli.graph.operation import Operation, Precedence
 from gradcli.graph.operations import OPERATIONS
 from gradcli.graph.shapes import Shape
 from gradcli.graph.weights import Weights
-from gradcli.notation.decimals import quotient, whole_text
-from gradcli.notation.numbers import shape_text
+from gradcli.notation.numbers import quotient, shape_text, whole_text
 from gradcli.notation.one_hot import one_hot_of
 from gradcli.notation.writer import (
     EXTREMA,

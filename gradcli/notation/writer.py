@@ -149,37 +149,18 @@ def spread_argument(node: Node) -> Node | None:
 
 
 # Settings that are typed behind the arguments, with what they are where nothing is typed.
-_TYPED: dict[str, Any] = {"correction": 1, "descending": False, "diagonal": 0, "full_matrices": False}
-_TYPED |= {"ids": None, "n": None, "reduction": "mean", "ignore_index": -100, "training": False}
-_TYPED |= {"padding": 0, "dilation": 1, "groups": 1, "ceil_mode": False, "count_include_pad": True}
-_TYPED |= {
-    "divisor_override": None,
-    "output_padding": 0,
-    "padding_idx": None,
-    "is_causal": False,
-    "use_input_stats": True,
-    "num_layers": 1,
-    "bidirectional": False,
-    "has_biases": True,
-    "batch_first": False,
-    "dropout": False,
-    "result": 0,
-    "size": None,
-    "scale_factor": None,
-    "mode": "nearest",
-    "align_corners": None,
-    "enable_gqa": False,
-}
+_TYPED: dict[str, Any] = {
+    "correction": 1, "descending": False, "diagonal": 0, "full_matrices": False, "ids": None, "n": None,
+    "reduction": "mean", "ignore_index": -100, "training": False, "padding": 0, "dilation": 1, "groups": 1,
+    "ceil_mode": False, "count_include_pad": True, "divisor_override": None, "output_padding": 0, "padding_idx": None,
+    "is_causal": False, "use_input_stats": True, "num_layers": 1, "bidirectional": False, "has_biases": True,
+    "batch_first": False, "dropout": False, "result": 0, "size": None, "scale_factor": None, "mode": "nearest",
+    "align_corners": None, "enable_gqa": False,
+}  # fmt: skip
+# A number where they are equal along all axes.
 _SIZES = (
-    "kernel_size",
-    "stride",
-    "padding",
-    "output_padding",
-    "dilation",
-    "size",
-    "scale_factor",
-    "output_size",
-)  # a number where they are equal along all axes
+    "kernel_size", "stride", "padding", "output_padding", "dilation", "size", "scale_factor", "output_size",
+)  # fmt: skip
 _FIRST = ("kernel_size", "normalized_shape", "num_groups", "output_size")  # that are typed without their names
 SETTINGS = {"axes", "axis", "given", "stride", *_FIRST, *_TYPED}
 

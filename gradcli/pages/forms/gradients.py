@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cache, partial
 
@@ -63,25 +63,6 @@ def forms(result: Result, v: Named, called: Mapping[str, str] | None = None, at:
         for name, n in cotangents.items()
     }
     return _GradientWriter(result, known, names, loss, at).forms()
-
-
-class _Others(Mapping[Node, str]):
-    """The names of all nodes but one, which is written in terms of them."""
-
-    def __init__(self, names: Mapping[Node, str], without: Node) -> None:
-        self.names = names
-        self.without = without
-
-    def __getitem__(self, node: Node) -> str:
-        if node is self.without:
-            raise KeyError(node)
-        return self.names[node]
-
-    def __iter__(self) -> Iterator[Node]:
-        return (n for n in self.names if n is not self.without)
-
-    def __len__(self) -> int:
-        return len(self.names) - (self.without in self.names)
 
 
 class _GradientWriter:
@@ -160,7 +141,9 @@ class _GradientWriter:
         return Forms(
             {name: quantity(summed(form, self.all_names), self.all_names) for name, form in shown.items()},
             {
-                self.bars[n]: self.defined(form, _Others(self.all_names, n))
+                self.bars[n]: Name(self.all_names[form])
+                if form in self.all_names
+                else Computed(form, self.all_names, implicit=True, whole=True)
                 for n, form in self.adjoints([*shown.values(), *self.hooked]).items()
             },
             {name: form for name, form in readable_forms.items() if form.is_constant},
@@ -172,10 +155,6 @@ class _GradientWriter:
             return False
         read = [form, *(a for n in computed_from(self.all_names, [form]) for a in n.args)]
         return all(is_shown.get(n, False) for n in read if n in self.bars and n not in self.names)
-
-    def defined(self, form: Node, names: Mapping[Node, str]) -> Math:
-        """Return the right side of an adjoint's definition."""
-        return Name(names[form]) if form in names else Computed(form, names, implicit=True, whole=True)
 
     @property
     def hooked(self) -> list[Node]:
@@ -219,11 +198,10 @@ class _GradientWriter:
     @cache  # noqa: B019 - it lives as long as a page
     def definition(self, adjoint: Node) -> Node:
         """Return the form of a named adjoint in terms of other adjoints."""
-        others = _Others(self.all_names, adjoint)
         candidates = [self.algebra(True).definition(adjoint)]
         if not is_larger(_PARTS, self.names, adjoint):  # the form of a longer one would not be shorter
             candidates.insert(0, self.form(adjoint))
-        return spread(min(candidates, key=partial(written_size, names=others)), adjoint.shape)
+        return spread(min(candidates, key=partial(written_size, names=self.all_names)), adjoint.shape)
 
     def adjoints(self, wanted: Iterable[Node]) -> dict[Node, Node]:
         """Return the forms of the adjoints in the wanted forms, each in terms of adjoints of later nodes.

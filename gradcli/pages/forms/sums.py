@@ -6,6 +6,7 @@ What is no sum, product or power is a letter: a node in the products.  A sum tha
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections import ChainMap
 from collections.abc import Callable, Collection, Hashable, Iterator, Mapping
 from dataclasses import replace
 from decimal import Decimal
@@ -33,6 +34,7 @@ ONE: Product = frozenset()
 _LARGEST = 10_000  # elements of a constant that is worked out: more take longer than what they shorten is worth
 _DEFINITIONS = 20  # that are looked for in formulas
 _WIDEST = 60  # factors in a sum that is multiplied out
+_SYSTEM = 600  # nodes of a system whose names are looked into: the work is their square
 _MOST = 120  # factors in a sum that algebra looks into
 _SHORTER = 2  # by which another form has to be shorter than that which was built
 _READ = 20  # factors in a sum that definitions are looked for in
@@ -102,7 +104,8 @@ class Algebra(ABC):
         self.written: dict[Hashable, Node] = {}  # the shortest forms
         self.sizes = dict.fromkeys(named, 2)
         self.decimals = False
-        interpret(scheduled(named), self._read, self.values)
+        if len(parts := scheduled(named)) <= _SYSTEM:
+            interpret(parts, self._read, self.values)
 
     def __call__(self, node: Node) -> Node:
         """Return a node with the same value, up to broadcasting, that is short to read."""
@@ -110,13 +113,19 @@ class Algebra(ABC):
 
     def definition(self, node: Node) -> Node:
         """Return the shortest form of a node that has a name."""
+        if node not in self.definitions:
+            self.definitions[node] = self._computed(node, list(map(self.value, node.args)))
         return self.write(self.definitions[node], node.shape)
 
     # Reading
 
     def value(self, node: Node) -> Sum:
-        """Return a node as a sum."""
-        return interpret(computed_from(self.values, [node]), self._read, self.values)[node]
+        """Return a node as a sum; in a large system, names are letters that are not looked into."""
+        parts = computed_from(ChainMap[Node, object](self.values, self.named), [node])  # type: ignore[arg-type]
+        for n in (node, *(a for part in parts for a in part.args)):
+            if n in self.named and n not in self.values:
+                self.values[n] = constant(self.known[n]) if n in self.known else self.letter(n)
+        return interpret(parts, self._read, self.values)[node]
 
     def _read(self, node: Node, args: list[Sum]) -> Sum:
         number = self.known.get(node, node.value)
