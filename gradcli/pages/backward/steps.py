@@ -81,7 +81,7 @@ def shortened(contribution: Node, known: Sequence[Node]) -> Node:
     names = {n: f"a{i}" for i, n in enumerate(known)}
     if written_size(contribution, names) <= _SHORT:
         return contribution
-    from gradcli.pages.forms.gradients import readable_form  # which imports SymPy
+    from gradcli.pages.forms.gradients import readable_form
 
     return readable_form(contribution, names) or contribution
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING
 
 from gradcli.graph.construct import spread
 from gradcli.graph.graph import Graph, computed_from
@@ -12,6 +14,9 @@ from gradcli.graph.rewrite import Rewriter
 from gradcli.graph.vjp import reverse, textbook_slope
 from gradcli.notation.nodes import Notation, written_size
 from gradcli.pages.check.derivation import SELECTS, Derivation, Slip, taken
+
+if TYPE_CHECKING:
+    from gradcli.pages.forms.rules import ArrayForms
 
 LONGEST = 158  # characters of a reason: two lines
 _TERM = 60  # characters of a term that is shown
@@ -70,6 +75,12 @@ class SlipWriter:
         self.derivation = derivation
         self.names = derivation.quantities.names
         self.letters = self.names | {derivation.cotangent: "v"} if derivation.y.shape else self.names
+
+    @cached_property
+    def _algebra(self) -> ArrayForms:
+        from gradcli.pages.forms.rules import ArrayForms
+
+        return ArrayForms(self.letters)
 
     def reason(self, slips: Sequence[Slip]) -> Reason:
         """Return one slip, one at several places alike, or two, in words."""
@@ -226,9 +237,8 @@ class SlipWriter:
     def _short(self, node: Node) -> str:
         """Return the text of a derivative as textbooks write it, if that is short."""
         from gradcli.pages.forms.gradients import is_readable  # a reason alone needs it
-        from gradcli.pages.forms.rules import ArrayForms
 
-        form = ArrayForms(self.letters)(self._plain(node))
+        form = self._algebra(self._plain(node))
         if not is_readable(form, self.letters):
             return ""
         if form not in self.letters:
