@@ -7,9 +7,6 @@ const hits = document.getElementById("hits");
 const WEIGHTS = [10, 6, 2, 0.5]; // of a page's names, of what it is asked, of a heading, of the prose below it
 const PAIRS = 0.5; // the weight of two words that are neighbours in the question, too
 const [K, B] = [1.2, 0.75]; // of BM25
-const EMPTY = new Set(
-  "a an and are at by can do does for from get have how i if in is it my of on or out s t the to vs what why with".split(" "),
-);
 
 const stem = (word) => (word.length > 4 ? word.replace(/(ies|ing|ed|es|s|y)$/, "") : word);
 const wordsOf = (text) => text.toLowerCase().match(/[\p{L}\p{N}]+/gu) ?? [];
@@ -46,8 +43,8 @@ function scored(terms, weight, scores) {
 function ranked(text) {
   const words = wordsOf(text.replace(/([a-z])([A-Z])/g, "$1 $2"));
   const scores = new Map();
-  scored(words.filter((word) => !EMPTY.has(word)).map(stem), 1, scores);
-  const pairs = words.slice(1).map((word, i) => [words[i], word]).filter((pair) => !pair.every((word) => EMPTY.has(word)));
+  scored(words.filter((word) => !EMPTY.includes(word)).map(stem), 1, scores);
+  const pairs = words.slice(1).map((word, i) => [words[i], word]).filter((pair) => !pair.every((word) => EMPTY.includes(word)));
   scored(pairs.map((pair) => pair.map(stem).join(" ")), PAIRS, scores);
   const pages = new Set();
   const order = [...scores].sort((a, b) => b[1] - a[1]).map(([section]) => section);

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from gradcli.guide.search import searched, words_of
-from gradcli.guide.topics import PARTS, Topic, topics
+from gradcli.guide.topics import EMPTY, PARTS, Topic, topics
 from gradcli.text.highlighted import highlighted
 
 # Draws a live page: the arguments of a command, and the file that is to be written; False for a command without one.
@@ -52,7 +52,8 @@ def write_site(folder: Path, draw: Draw) -> None:
         (folder / f"{topic.name}.html").write_text(_page(topic.title, body, topic.name, before, after), "utf-8")
     (folder / "index.html").write_text(_page("gradcli", _welcome(), "index", None, order[0]), "utf-8")
     index = json.dumps([*_entries(order)], ensure_ascii=False, separators=(",", ":")).replace("</", "<\\/")
-    (folder / "search.js").write_text(f"const SECTIONS = {index};\n", "utf-8")
+    data = f"const EMPTY = {json.dumps(sorted(EMPTY))};\nconst SECTIONS = {index};\n"
+    (folder / "search.js").write_text(data, "utf-8")
 
 
 def _order() -> Iterator[Topic]:

@@ -19,8 +19,12 @@ PARTS = {"gradients": "Gradients", "pytorch": "PyTorch's autograd", "gradcli": "
 EMPTY = frozenset(
     re.findall(
         r"\w+",
-        "a an and are at by can do does for from get have how i if in is it my of on or out s t the to vs what why "
-        "with",
+        "a about after also always an and any anything are as at be been before being but by can could did do does "
+        "doing done don down each every for from get go goes got have he her here how i if in into is it its just "
+        "like make makes many more much my need needed nothing now of off on or other others our out over people "
+        "put s say says she should so some something still t than that the their them then there these they thing "
+        "things this those to too up us use used using very vs want wanted was way we were what when which who why "
+        "will with would you your",
     )
 )
 
