@@ -14,11 +14,13 @@ from gradcli.engine.compiled import Compiled
 from gradcli.engine.evaluate import evaluate as _evaluate
 from gradcli.engine.names import ENGINES, OLDER_NAMES
 from gradcli.engine.numeric_jacobian import numeric_jacobian as _numeric_jacobian
+from gradcli.engine.straight_line import StraightLine
 from gradcli.errors import InputError, Source, nearest
 from gradcli.graph.array import Array
 from gradcli.graph.graph import Graph, appearance
 from gradcli.graph.hessian import gradient, scalar_output
-from gradcli.graph.node import Node
+from gradcli.graph.node import Node, const
+from gradcli.graph.rewrite import substituted
 from gradcli.graph.vjp import vjp
 
 if TYPE_CHECKING:
@@ -269,22 +271,35 @@ class CompiledFunction:
         outputs = {**graph.outputs, **swept.outputs}
         self._gradients = {name: f"{name}.grad" for name in wrt}
         self._all = Graph.of(swept.inputs, outputs, names=graph.names, spans=graph.spans)
+        self._shapes = {name: node.shape for name, node in graph.inputs.items()}
         self._run = Compiled(self._all, engine=engine)
+        self._at_point: StraightLine | None = None  # without v: the gradients of a single scalar output
+        if engine == "numpy" and len(graph.outputs) == 1 and all(y.size == 1 for y in graph.outputs.values()):
+            ones = {node: const(1, node.shape) for name, node in swept.inputs.items() if name not in graph.inputs}
+            found = substituted([*outputs.values()], ones)
+            self._at_point = StraightLine(Graph.of(graph.inputs, dict(zip(outputs, found, strict=True))))
 
     def __call__(self, *inputs: Any, v: Mapping[str, Any] | None = None, **named: Any) -> Evaluated:
         """Return values and gradients at one point, or at many."""
-        weights = cotangents_of(self.graph, v)
-        values = self._bound(inputs, named) | {f"{name}.v": value for name, value in weights.items()}
-        arrays = {name: _numbers(name, value) for name, value in values.items()}
+        arrays = {name: _numbers(name, value) for name, value in self._bound(inputs, named).items()}
+        if v is None and self._at_point is not None and {n: a.shape for n, a in arrays.items()} == self._shapes:
+            numbers = self._at_point(*(np.asarray(arrays[name], float) for name in self._shapes))
+            result = {name: np.array(a, float) for name, a in zip(self._all.outputs, numbers, strict=True)}
+        else:
+            arrays |= {f"{name}.v": _numbers(f"{name}.v", x) for name, x in cotangents_of(self.graph, v).items()}
+            result = self._at_points(arrays)
+        gradients = {name: result[output] for name, output in self._gradients.items()}
+        return Evaluated({name: result[name] for name in self.graph.outputs}, gradients)
+
+    def _at_points(self, arrays: Mapping[str, Array]) -> dict[str, Array]:
+        """Return all outputs, with an axis of points where an input has one."""
         nodes = self._all.inputs
         many = any(arrays[name].ndim > len(nodes[name].shape) for name in arrays if name in nodes)
         points = _points(self._all, {n: a if a.ndim > len(nodes[n].shape) else a[..., None] for n, a in arrays.items()})
         count = max(a.shape[-1] for a in points.values())
         block = {n: np.ascontiguousarray(np.broadcast_to(a, (*a.shape[:-1], count)), float) for n, a in points.items()}
         results = self._run(block)
-        result = {n: np.broadcast_to(a, (*a.shape[:-1], count)) if many else a[..., 0] for n, a in results.items()}
-        gradients = {name: result[output] for name, output in self._gradients.items()}
-        return Evaluated({name: result[name] for name in self.graph.outputs}, gradients)
+        return {n: np.broadcast_to(a, (*a.shape[:-1], count)) if many else a[..., 0] for n, a in results.items()}
 
     def _bound(self, inputs: Sequence[Any], named: Mapping[str, Any]) -> dict[str, Any]:
         names = list(self.graph.inputs)
