@@ -18,7 +18,9 @@ from gradcli.codegen.javascript import HELPERS, RESERVED, body
 from gradcli.codegen.program import Function, loop_function
 from gradcli.engine.evaluate import number
 from gradcli.errors import InputError
+from gradcli.graph.calls import definition_of, is_call
 from gradcli.graph.graph import Graph, appearance, dimensions, scheduled
+from gradcli.graph.names import fresh_names
 from gradcli.graph.node import Node, leaf
 from gradcli.graph.operations import OPERATIONS
 from gradcli.graph.rewrite import substituted
@@ -43,6 +45,9 @@ _ENTRIES = 36  # of a Jacobian that is shown: a matrix of 6 by 6
 _ELEMENTS = 400  # of a system whose Jacobian has formulas: more would keep the reader waiting
 _LONG = 60  # letters of an expression that a sentence names: a line
 _LETTERS = 28  # of such a formula: the width of a column
+_OPENING = 60  # boxes of a drawing that open: more are too many to look into
+_INSIDE = 60  # operations of an inside
+_DEEPEST = 2  # definitions within each other
 ADJOINT, RESULT = -1, -2  # what a function may read beside the arguments of its operation
 
 
@@ -95,6 +100,21 @@ class LiveCorner:
 
 
 @dataclass(frozen=True)
+class LiveInside:
+    """What a box opens to: the nodes in it one by one, or the definition of a call as a page of its own.
+
+    `inside` are the page's nodes in each box of the drawing; `call` is that of the page, and `args` are its arguments,
+    in the order of the inputs of the definition.
+    """
+
+    drawing: Picture
+    inside: tuple[tuple[int, ...], ...]
+    page: LivePage | None = None
+    call: int = -1
+    args: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True)
 class LivePage:
     """A live page: the nodes in the order of computation, the passes in theirs, and the texts around them.
 
@@ -121,12 +141,16 @@ class LivePage:
     command: str = ""
     pytorch: tuple[Mapping[str, str], Sequence[str]] | None = None
     jacobian: Sequence[Sequence[str]] | None = None
+    insides: Mapping[int, LiveInside] = field(default_factory=dict)
 
 
-def live(graph: Graph, view: View, kernels: Kernels, command: str = "", formulas: bool = False) -> LivePage:
+def live(
+    graph: Graph, view: View, kernels: Kernels, command: str = "", formulas: bool = False, within: _Within | None = None
+) -> LivePage:
     """Return the page of a system at a point; without one, all inputs are 1, and so is a cotangent that is missing.
 
-    With `formulas`, also those of a small Jacobian, and the system in PyTorch.
+    With `formulas`, also those of a small Jacobian, the system in PyTorch, and the insides of the boxes that open.  A
+    definition is `within` another page.
 
     >>> from gradcli.graph.node import leaf
     >>> x = leaf()
@@ -136,8 +160,8 @@ def live(graph: Graph, view: View, kernels: Kernels, command: str = "", formulas
     """
     system = graph
     graph, view = folded(graph, view)
-    scalar = _scalar(graph)
-    drawing = picture(graph, replace(view, at=None, v=None), scalar)
+    scalar = within.loss if within else _scalar(graph)
+    drawing = picture(graph, replace(view, at=None, v=None), scalar, within.barred if within else True)
     loops = view.loops or Folded(graph)
     at = view.at or {name: np.ones(x.shape) for name, x in graph.inputs.items()}
     v = view.v or {name: np.ones(y.shape) for name, y in graph.outputs.items()}
@@ -150,7 +174,13 @@ def live(graph: Graph, view: View, kernels: Kernels, command: str = "", formulas
         bars = [one_notation(trace.names[n], scalar, drawing.barred) for n in (p.node, p.argument)]
         rule_text = rule(p, trace.names, bars[0], bars[1], trace.several(p.argument)).text
         passes.append(LivePass(indices[p.node], p.position, rule_text, kernels.pull(p.node, p.position)))
+    insides: Mapping[int, LiveInside] = {}
+    if within or formulas:
+        insides = _insides(
+            graph, drawing, trace, kernels, within or _Within(scalar, drawing.barred, frozenset(trace.names.values()))
+        )
     return LivePage(
+        insides=insides,
         title=", ".join(list(graph.outputs)[:_OUTPUTS]),
         scalar=scalar,
         nodes=tuple(_nodes(graph, trace, kernels, scalar, drawing)),
@@ -169,6 +199,86 @@ def live(graph: Graph, view: View, kernels: Kernels, command: str = "", formulas
         pytorch=_pytorch(system, loops) if formulas else None,
         jacobian=_jacobian(graph, [name for name in appearance(graph) if name in view.wrt], formulas),
     )
+
+
+class _Within(NamedTuple):
+    """What a definition has of the page that it is in: the loss, the notation, the names that are taken, its depth."""
+
+    loss: str
+    barred: bool
+    taken: frozenset[str]
+    depth: int = 0
+
+
+def _insides(
+    graph: Graph, drawing: Picture, trace: Trace, kernels: Kernels, within: _Within
+) -> Mapping[int, LiveInside]:
+    """Return what the boxes of a drawing open to, by their indices; of many boxes, none."""
+    result: dict[int, LiveInside] = {}
+    if len(drawing.boxes) > _OPENING or within.depth > _DEEPEST:
+        return result
+    indices = {n: k for k, n in enumerate(graph.nodes)}
+    for k, box in enumerate(drawing.boxes):
+        inner = None
+        if len(box.nodes) == 1 and is_call(box.nodes[0]):
+            inner = _definition(box.nodes[0], indices, trace, kernels, within)
+        elif (
+            1 < len(box.nodes) <= _INSIDE
+            and all(n.args for n in box.nodes)
+            and drawing.names.get(box.nodes[0]) != drawing.names.get(box.nodes[-1])
+        ):
+            inner = _one_by_one(graph, box.nodes, indices, trace, within)
+        if inner is not None:
+            result[k] = inner
+    return result
+
+
+def _definition(
+    node: Node, indices: Mapping[Node, int], trace: Trace, kernels: Kernels, within: _Within
+) -> LiveInside | None:
+    """Return the definition of a call, whose inputs are its arguments; None for one that is large, or no more."""
+    names = trace.names
+    read = [a for a in dict.fromkeys(node.args) if a in names and not a.is_constant]
+    arguments = {a: leaf(a.shape, a.dtype) for a in read}
+    result = definition_of(node.with_args(tuple(arguments.get(a, a) for a in node.args)))
+    computed = [n for n in scheduled([result]) if n.args]
+    if not 1 < len(computed) <= _INSIDE:
+        return None
+    taken = set(within.taken)
+    fresh = fresh_names(taken)
+    inner_names = {next(fresh): n for n in computed if n is not result}
+    inputs = {names[a]: x for a, x in arguments.items()}
+    inner = Graph.of(inputs, {names[node]: result}, names=inner_names | {names[node]: result})
+    wrt = [names[p.argument] for p in trace.passes if p.node is node and p.argument in arguments]
+    adjoint = trace.calls[0].adjoints.get(node)
+    view = View(
+        [*dict.fromkeys(wrt)],
+        {names[a]: trace.values[a] for a in read},
+        {names[node]: np.ones(node.shape) if adjoint is None else adjoint},
+        fold=False,
+    )
+    deeper = _Within(within.loss, within.barred, frozenset(taken | {*inner_names}), within.depth + 1)
+    page = live(inner, view, kernels, within=deeper)
+    args = tuple(indices[a] for name in page.inputs for a in read if names[a] == name)
+    return LiveInside(page.drawing, page.inside, page, indices[node], args)
+
+
+def _one_by_one(
+    graph: Graph, nodes: Sequence[Node], indices: Mapping[Node, int], trace: Trace, within: _Within
+) -> LiveInside:
+    """Return the operations of a box, and what they read as leaves."""
+    names, inside = trace.names, {*nodes}
+    outer = dict.fromkeys(a for n in nodes for a in n.args if a not in inside and a in names and not a.is_constant)
+    leaves = {a: leaf(a.shape, a.dtype) for a in outer}
+    copies = dict(zip(nodes, substituted([*nodes], leaves), strict=True))
+    read_outside = {a for n in graph.nodes if n not in inside for a in n.args} | {*graph.outputs.values()}
+    ends = [n for n in nodes if n in read_outside or n is nodes[-1]]
+    named = {names[n]: copy for n, copy in copies.items() if n in names}
+    inner = Graph.of({names[a]: x for a, x in leaves.items()}, {names[n]: copies[n] for n in ends}, names=named)
+    wrt = [names[p.argument] for p in trace.passes if p.argument in leaves]
+    drawing = picture(inner, View(wrt, fold=False), within.loss, within.barred)
+    index = {copy: indices[n] for n, copy in (copies | leaves).items()} | dict(indices)
+    return LiveInside(drawing, tuple(tuple(index[n] for n in box.nodes if n in index) for box in drawing.boxes))
 
 
 def _rounds(

@@ -9,7 +9,7 @@ from itertools import pairwise
 import numpy as np
 
 from gradcli.graph.graph import Graph, depending
-from gradcli.graph.names import array_name, fresh_names, indexed_name, may_be_barred
+from gradcli.graph.names import fresh_names, indexed_name, may_be_barred
 from gradcli.graph.node import Node
 from gradcli.graph.operations import OPERATIONS
 from gradcli.graph.vjp import Pass, Sweep, textbook_slope
@@ -63,8 +63,10 @@ def _computed(graph: Graph, names: Mapping[Node, str]) -> list[Node]:
 
 
 @np.errstate(all="ignore")
-def picture(graph: Graph, view: View, loss: str = "") -> Picture:
+def picture(graph: Graph, view: View, loss: str = "", barred: bool = True) -> Picture:
     """Return the picture of a system; `loss` is what adjoints are derivatives of, if that is known without a cotangent.
+
+    Adjoints are not `barred` where they are not in the picture around this one.
 
     >>> from gradcli.graph.node import leaf
     >>> x = leaf()
@@ -78,7 +80,7 @@ def picture(graph: Graph, view: View, loss: str = "") -> Picture:
     scalar, whole = "", None
     if view.v is not None or any(p.slope is None for p in swept.passes):  # whose rules are about adjoints
         scalar, whole = _scalar(graph, view.v)
-    drawing = _Drawing(graph, swept, view, loss or scalar or any_loss(graph))
+    drawing = _Drawing(graph, swept, view, loss or scalar or any_loss(graph), barred)
     style = style_of(graph, [view.v] if view.v else [])
     return Picture(tuple(drawing.boxes()), style, scalar, whole, drawing.middle, drawing.barred, drawing.names)
 
@@ -146,7 +148,7 @@ def _trace(graph: Graph, swept: Sweep, view: View, names: Mapping[Node, str]) ->
 class _Drawing:
     """The boxes of a graph: one for each named node, for each repetition, and for the leaves that only it reads."""
 
-    def __init__(self, graph: Graph, swept: Sweep, view: View, scalar: str) -> None:
+    def __init__(self, graph: Graph, swept: Sweep, view: View, scalar: str, barred: bool) -> None:
         self.graph = graph
         self.scalar = scalar
         self.view = view
@@ -167,7 +169,7 @@ class _Drawing:
         self.active = depending(graph.nodes, (graph.inputs[name] for name in view.wrt))
         hidden = {n for part in self.parts if part.times > 1 or part.part or part.middle for n in part.nodes[:-1]}
         told = (name for n, name in self.names.items() if n in self.active and n not in hidden)
-        self.barred = all(may_be_barred(array_name(name)) for name in told if name != scalar)
+        self.barred = barred and all(may_be_barred(name.partition("[")[0]) for name in told if name != scalar)
         self.passes: dict[tuple[Node, Node], list[Pass]] = {}
         for p in swept.passes:
             self.passes.setdefault((p.node, p.argument), []).append(p)

@@ -29,7 +29,7 @@ function showAlarms(page) {
   const noted = corners.length > 1 ? say("corners", corners.length, corners[0]) : corners.length ? say("corner", corners[0]) : "";
   put(page.part("corners"), page.at === null ? noted : "");
   page.part("corners").title = corners.join("\n");
-  for (const { element, node } of [...page.boxes, ...page.rows]) element.classList.toggle("alarm", marked.has(node));
+  for (const { element, node } of [...page.drawing.boxes, ...page.drawing.rows]) element.classList.toggle("alarm", marked.has(node));
   const list = page.part("alarms");
   const now = page.at === null ? told.slice(0, 4).map((text) => `! ${text}`) : [];
   if (list.dataset.told === now.join("\n")) return;

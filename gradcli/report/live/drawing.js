@@ -1,45 +1,86 @@
 // The graph: edges as wide as what they pass on, and the step that is made.
 
-function showEdges(page, seen) {
-  const isMade = (i) => page.back.brought[i] !== undefined && (!seen || seen.back.brought[i] !== undefined);
-  const contributions = page.back.brought.map((x, i) => (isMade(i) ? norm(x) : 0));
-  const largest = Math.max(...contributions.filter(Number.isFinite), 1e-300);
-  const current = page.at ? page.steps[page.at - 1] : null;
-  for (const { element, line, passes } of page.edges) {
-    const size = Math.max(...passes.map((i) => contributions[i]));
-    const width = Number.isFinite(size) ? 1.2 + 4.3 * Math.sqrt(size / largest) : 5.5;
-    line.style.strokeWidth = width.toFixed(2);
-    element.classList.toggle("stopped", passes.every((i) => page.back.brought[i] === undefined));
-    element.classList.toggle("severed", passes.some((i) => isSevered(page, i)));
-    element.classList.toggle("ahead", Boolean(seen) && !seen.known.has(page.tape.passes[passes[0]].node));
-    element.classList.toggle("current", Boolean(current) && passes.includes(current.pass));
+class Drawing {
+  // The numbers in a part of the page, and its edges and boxes: the whole page's, or those of the inside of a box.
+  constructor(page, root, tape) {
+    Object.assign(this, { page, root, tape });
+    this.card = root.dataset.card;
+    this.valueMarks = this.marks("value");
+    this.adjointMarks = this.marks("adjoint");
+    this.slopeMarks = this.all("[data-slope]").map((e) => ({ element: e, passes: e.dataset.slope.split(" ").map(Number) }));
+    this.edges = this.all("[data-passes]").map((e) => ({ element: e, line: e.querySelector("path"), passes: e.dataset.passes.split(" ").map(Number) }));
+    this.boxes = this.all("[data-box]").map((e) => ({ element: e, node: Number(e.dataset.node) }));
+    this.rows = this.all("[data-row]").map((e) => ({ element: e, node: Number(e.dataset.row) }));
+    this.rounds = this.all("[data-rounds]");
+    for (const { element } of this.boxes) {
+      element.setAttribute("tabindex", "0");
+      element.setAttribute("role", "button");
+    }
   }
-  showProduct(page, current);
-  for (const { element, passes } of page.slopeMarks) {
-    const known = !seen || passes.some(isMade);
-    const total = passes.map((i) => flat(page.tape.slope(page.tape.passes[i], page.values))).reduce(plus);
-    put(element, known ? ` = ${total.length > 1 ? summary([total.length], total, 16) : short(total[0])}` : "");
-  }
-  showRounds(page, (seen ?? { back: page.back }).back);
-  for (const { element, node } of [...page.boxes, ...page.rows]) {
-    const step = current && (current.node ?? (current.pass === undefined ? null : page.tape.passes[current.pass].argument));
-    element.classList.toggle("ahead", Boolean(seen) && !seen.known.has(node));
-    element.classList.toggle("current", step === node);
-    element.classList.toggle("focused", node === page.focus);
-    element.classList.toggle("cut", page.state.cuts.has(node) || page.state.hooks.has(node));
-    if (element.dataset.box === undefined) continue;
-    element.setAttribute("aria-pressed", node === page.focus);
-    if (step === node) element.scrollIntoView({ block: "nearest", inline: "nearest" });
-  }
-}
 
-function isSevered(page, i) {
-  // Whether nothing passes since the node of a pass is cut from the graph, where something would.
-  return page.isAltered && page.back.brought[i] === undefined && page.whole.brought[i] !== undefined;
+  all(selector) {
+    return [...this.root.querySelectorAll(selector)].filter((e) => e.closest("[data-card]")?.dataset.card === this.card);
+  }
+
+  marks(name) {
+    return this.all(`[data-${name}]`).map((element) => {
+      const [node, entry] = [Number(element.dataset[name]), Number(element.dataset.entry ?? -1)];
+      const { name: own, shape } = this.tape.nodes[node];
+      if (entry >= 0) {
+        element.classList.add("number", name);
+        if (!element.hasAttribute(`data-${name}-of`)) element.setAttribute(`data-${name}-of`, entryName(own, shape, entry));
+      }
+      return { element, node, entry };
+    });
+  }
+
+  put({ element, node, entry }, array) {
+    const { shape } = this.tape.nodes[node];
+    const none = array === null || array === undefined;
+    put(element, none ? (this.page.isDone ? WORDS.none : "…") : entry < 0 ? summary(shape, flat(array), 26) : short(flat(array)[entry]));
+    if (!none && (entry >= 0 || !shape.length)) element.dataset.number = String(flat(array)[Math.max(entry, 0)]);
+    else delete element.dataset.number;
+    element.classList.toggle("unknown", none);
+  }
+
+  show({ seen, values, back, whole }) {
+    const known = seen ? seen.back : back;
+    for (const m of this.valueMarks) this.put(m, seen && !seen.known.has(m.node) ? null : values[m.node]);
+    for (const m of this.adjointMarks) this.put(m, known.adjoints[m.node]);
+    const isMade = (i) => back.brought[i] !== undefined && known.brought[i] !== undefined;
+    const sizes = back.brought.map((x, i) => (isMade(i) ? norm(x) : 0));
+    const largest = Math.max(...sizes.filter(Number.isFinite), 1e-300);
+    const isOwn = this.tape === this.page.tape;
+    const step = isOwn && this.page.at ? this.page.steps[this.page.at - 1] : null;
+    for (const { element, line, passes } of this.edges) {
+      const size = Math.max(...passes.map((i) => sizes[i] ?? 0));
+      line.style.strokeWidth = (Number.isFinite(size) ? 1.2 + 4.3 * Math.sqrt(size / largest) : 5.5).toFixed(2);
+      element.classList.toggle("stopped", passes.every((i) => back.brought[i] === undefined));
+      // Nothing passes since a node is cut from the graph, where something would.
+      element.classList.toggle("severed", this.page.isAltered && passes.some((i) => back.brought[i] === undefined && whole.brought[i] !== undefined));
+      element.classList.toggle("ahead", Boolean(seen) && !seen.known.has(this.tape.passes[passes[0]].node));
+      element.classList.toggle("current", Boolean(step) && passes.includes(step.pass));
+    }
+    for (const { element, passes } of this.slopeMarks) {
+      const total = passes.map((i) => flat(this.tape.slope(this.tape.passes[i], values))).reduce(plus);
+      put(element, !seen || passes.some(isMade) ? ` = ${total.length > 1 ? summary([total.length], total, 16) : short(total[0])}` : "");
+    }
+    for (const element of this.rounds) showRounds(element, known);
+    const at = step && (step.node ?? (step.pass === undefined ? null : this.tape.passes[step.pass].argument));
+    for (const { element, node } of [...this.boxes, ...this.rows]) {
+      element.classList.toggle("ahead", Boolean(seen) && !seen.known.has(node));
+      element.classList.toggle("current", at === node);
+      element.classList.toggle("focused", isOwn && node === this.page.focus);
+      element.classList.toggle("cut", isOwn && (this.page.state.cuts.has(node) || this.page.state.hooks.has(node)));
+      if (element.dataset.box === undefined) continue;
+      if (element.dataset.inside === undefined) element.setAttribute("aria-pressed", isOwn && node === this.page.focus);
+      if (at === node) element.scrollIntoView({ block: "nearest", inline: "nearest" });
+    }
+  }
 }
 
 function edgeOf(page, i) {
-  return page.edges.filter(({ passes }) => passes.includes(i));
+  return page.drawing.edges.filter(({ passes }) => passes.includes(i));
 }
 
 function showProduct(page, step) {
@@ -80,15 +121,13 @@ function isWaiting(page, seen, k) {
   return Boolean(seen) && (page.at <= page.forwards || seen.waiting.has(k));
 }
 
-function showRounds(page, back) {
+function showRounds(element, back) {
   // What a loop says of its rounds: bars between the first and the last size.
-  for (const element of page.all("[data-rounds]")) {
-    const sizes = element.dataset.rounds.split(";").map((round) => {
-      const parts = round.split("+").map((id) => (id[0] === "p" ? back.brought : back.adjoints)[Number(id.slice(1))]);
-      return parts.some((x) => x === null || x === undefined) ? NaN : norm(parts.map(flat).reduce(plus));
-    });
-    put(element, sizes.every(Number.isNaN) ? "…" : `${short3(sizes[0])} ${bars(sizes)} ${short3(sizes.at(-1))}`);
-  }
+  const sizes = element.dataset.rounds.split(";").map((round) => {
+    const parts = round.split("+").map((id) => (id[0] === "p" ? back.brought : back.adjoints)[Number(id.slice(1))]);
+    return parts.some((x) => x === null || x === undefined) ? NaN : norm(parts.map(flat).reduce(plus));
+  });
+  put(element, sizes.every(Number.isNaN) ? "…" : `${short3(sizes[0])} ${bars(sizes)} ${short3(sizes.at(-1))}`);
 }
 
 const short3 = (x) => short(Number(x.toPrecision(3)));

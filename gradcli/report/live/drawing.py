@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from gradcli.pages.live import LivePage
-from gradcli.pages.picture.boxes import Box
+from gradcli.pages.live import LiveInside, LivePage
+from gradcli.pages.picture.boxes import Box, Picture
 from gradcli.pages.sections import Formula
 from gradcli.report.live.numbers import exact, shown
 from gradcli.report.pictures.drawing import Line, Sign, escaped, laid_out
@@ -20,14 +20,39 @@ _OWN_LOOK = re.compile(r' class="gg-text"|(?<=><path) class="gg-(?:line|head)"')
 
 
 def drawn(page: LivePage, horizontal: bool = False) -> str:
-    """Return the picture as an SVG element."""
-    signs = _Signs(page, horizontal)
-    drawing = laid_out(page.drawing.boxes, signs.sign, horizontal)
+    """Return the picture as an SVG element, and the insides of its boxes as templates."""
+    parts = [_svg(_Signs(page, page.drawing, page.inside, "", horizontal), f"{page.title[:200]}: the graph", "picture")]
+    parts += _templates(page, "", horizontal)
+    return "\n".join(parts)
+
+
+def insides(page: LivePage, above: str = "") -> Iterator[tuple[str, LiveInside]]:
+    """Yield the insides of a page's boxes, and of the boxes in these, by their keys: `3` and `3.1`."""
+    for k, inside in page.insides.items():
+        yield f"{above}{k}", inside
+        if inside.page is not None:
+            yield from insides(inside.page, f"{above}{k}.")
+
+
+def _templates(page: LivePage, above: str, horizontal: bool) -> Iterator[str]:
+    for k, inside in page.insides.items():
+        key, own = f"{above}{k}", inside.page
+        shown, opening = (page, None) if own is None else (own, f"{key}.")
+        signs = _Signs(shown, inside.drawing, inside.inside, opening, horizontal)
+        title = f"inside {page.drawing.boxes[k].name}"
+        yield f'<template data-inside="{key}">{_svg(signs, title, "inside")}</template>'
+        if own is not None:
+            yield from _templates(own, f"{key}.", horizontal)
+
+
+def _svg(signs: _Signs, title: str, look: str) -> str:
+    drawing = laid_out(signs.drawing.boxes, signs.sign, signs.horizontal)
     width, height = (side + 2 * _MARGIN for side in (drawing.layout.width, drawing.layout.height))
     size = f'width="{width:.0f}" height="{height:.0f}" viewBox="0 0 {width:.0f} {height:.0f}"'
+    size += " data-horizontal" * signs.horizontal
     return "\n".join(
         [
-            f'<svg class="picture" role="group" aria-label="{escaped(page.title[:200])}: the graph" {size}>',
+            f'<svg class="{look}" role="group" aria-label="{escaped(title)}" {size}>',
             f'<g transform="translate({_MARGIN} {_MARGIN})">',
             *(_OWN_LOOK.sub("", element) for element in drawing.elements()),
             "</g></svg>",
@@ -36,14 +61,22 @@ def drawn(page: LivePage, horizontal: bool = False) -> str:
 
 
 class _Signs:
-    """The content of boxes, whose numbers are elements that the script fills."""
+    """The content of boxes, whose numbers are elements that the script fills.
 
-    def __init__(self, page: LivePage, horizontal: bool) -> None:
-        self.page, self.horizontal = page, horizontal
-        self.labels = Labels(page.drawing, 6)
-        nodes = {n.name: k for k, n in enumerate(page.nodes) if n.name and n.within < 0}
-        self.indices = [nodes.get(box.name, -1) if not box.ends else -1 for box in page.drawing.boxes]
-        self.box_of = {n: k for k, inside in enumerate(page.inside) for n in inside}
+    `inside` are the nodes of the page in each of the drawing's boxes; those of the page's own open, by keys that begin
+    with `above`.
+    """
+
+    def __init__(
+        self, page: LivePage, drawing: Picture, inside: Sequence[Sequence[int]], above: str | None, horizontal: bool
+    ) -> None:
+        self.page, self.drawing, self.above, self.horizontal = page, drawing, above, horizontal
+        self.labels = Labels(drawing, 6)
+        self.indices = []
+        for box, nodes in zip(drawing.boxes, inside, strict=True):
+            named = (n for n in reversed(nodes) if page.nodes[n].name == box.name)
+            self.indices.append(-1 if box.ends else next(named, -1))
+        self.box_of = {n: k for k, nodes in enumerate(inside) for n in nodes}
         self.passes: dict[tuple[int, int], list[int]] = {}  # by the boxes that they lead from and to
         for i, p in enumerate(page.passes):
             ends = (self.box_of.get(p.node, -1), self.box_of.get(page.nodes[p.node].args[p.position], -1))
@@ -51,7 +84,7 @@ class _Signs:
 
     def sign(self, k: int, far: Sequence[str]) -> Sign:
         """Return the content of a box, given the names of the sources whose lines are not drawn."""
-        box, node = self.page.drawing.boxes[k], self.indices[k]
+        box, node = self.drawing.boxes[k], self.indices[k]
         ports, passes = [], []
         for arrow, text, name in zip(box.arrows, self.labels.locals(box), far, strict=True):
             between = self.passes.get((k, arrow.source), [])
@@ -59,8 +92,10 @@ class _Signs:
             said = [Line("local", f"from {name}")] if name else []
             ports.append([*said, *self.port(text, [] if is_number or len(box.nodes) != 1 else between)])
             passes.append(" ".join(map(str, between)))
-        ours = f' data-box="{escaped(box.name)}" data-node="{node}"' if node >= 0 else ""
-        return Sign(box, ports, [*self.inside(box, node)], (), ours, passes, self.horizontal)
+        opens = self.above is not None and k in self.page.insides
+        ours = f' data-box="{escaped(box.name)}" data-node="{node}"' if node >= 0 or opens else ""
+        ours += f' data-inside="{self.above}{k}" aria-expanded="false"' if opens else ""
+        return Sign(box, ports, [*self.inside(box, node)], (), ours, passes, self.horizontal, opens)
 
     def port(self, text: str, between: Sequence[int]) -> list[Line]:
         """Return the label of an arrow: its rule, and the number of an elementwise one `between` the boxes."""
@@ -83,7 +118,7 @@ class _Signs:
         yield from _with_number(lines, self.mark("value", node), room, _LETTERS + 4)
         if n.adjoint is not None:
             yield Line("adjoint", n.bar, self.mark("adjoint", node), room)
-        for rounds, marks in zip(box.rounds, self.page.rounds.get(node, ()), strict=True):
+        for rounds, marks in zip(box.rounds, self.page.rounds.get(node, ()), strict=False):
             said = "".join(map(self.labels.writer.write, rounds.math()))
             yield Line("adjoint", said, f'<tspan data-rounds="{marks}"></tspan>', 24 + min(24, len(rounds.reads)))
 

@@ -109,7 +109,7 @@ function cutting(page, k) {
     const before = page.back.unhooked.get(k);
     if (before !== undefined) parts.push(make("p", { class: "said" }, say("hookSays", n.name, short(factor), shown(n, before), shown(n, page.back.adjoints[k]))));
   } else if (kind !== "plain") {
-    const stopped = page.edges.filter(({ element }) => element.classList.contains("stopped")).length;
+    const stopped = page.drawing.edges.filter(({ element }) => element.classList.contains("stopped")).length;
     parts.push(make("p", { class: "said" }, `${say(`${kind}Says`, n.name)} ${say("stopped", stopped)}`));
   }
   return make("div", { class: "cutting" }, ...parts);

@@ -127,10 +127,11 @@ function showHeat(page, { element, kind, node }, seen) {
   const { shape, size } = page.nodes[node];
   const columns = shape.at(-1);
   const largest = array.reduce((most, x) => (Number.isFinite(x) ? Math.max(most, Math.abs(x)) : most), 0) || 1;
-  Object.assign(element, { width: columns, height: size / columns });
+  const rows = Math.min(HEAT_ROWS, size / columns); // of more, the first
+  Object.assign(element, { width: columns, height: rows });
   element.style.width = `${Math.max(24, Math.min(280, 8 * columns))}px`;
-  const image = new ImageData(columns, size / columns);
-  array.forEach((x, k) => {
+  const image = new ImageData(columns, rows);
+  array.slice(0, rows * columns).forEach((x, k) => {
     const end = x > 0 ? [27, 120, 55] : [118, 42, 131];
     const share = Number.isFinite(x) ? Math.abs(x) / largest : 1;
     image.data.set([...(Number.isFinite(x) ? end : [178, 24, 43]).map((e) => 255 + share * (e - 255)), 255], 4 * k);

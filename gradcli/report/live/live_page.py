@@ -16,7 +16,7 @@ from gradcli.files import printable
 from gradcli.graph.names import AdjointName, element_names
 from gradcli.graph.shapes import Shape
 from gradcli.pages.live import LiveNode, LivePage
-from gradcli.report.live.drawing import drawn
+from gradcli.report.live.drawing import drawn, insides
 from gradcli.report.live.numbers import DIGITS_SHOWN, GRID, exact, packed, shown
 from gradcli.report.text_math import TextWriter
 
@@ -24,8 +24,8 @@ _NOTHING = "base-uri 'none'; form-action 'none'"
 _DATA = re.compile(r"[xXyYtT]|inputs?|images?|data|targets?|labels?")  # arrays that are no parameters, beside others
 _ROW = 8  # entries of a vector side by side
 _PARTS = (
-    "numbers", "tape", "state", "steps", "paths", "drawing", "alarms", "focus", "curve", "descent", "fields", "large",
-    "links", "start",
+    "numbers", "tape", "state", "steps", "paths", "drawing", "opening", "alarms", "focus", "curve", "descent",
+    "fields", "large", "links", "start",
 )  # fmt: skip
 
 
@@ -101,28 +101,10 @@ def live_section(page: LivePage, number: int, lean: bool = False, horizontal: bo
 
 def data(page: LivePage, key: str) -> dict[str, Any]:
     """Return the JSON object that the script reads."""
-    nodes = []
-    for n in page.nodes:
-        row: dict[str, Any] = {"n": printable(n.name), "b": printable(n.bar), "k": n.kind, "s": list(n.shape)}
-        if n.single:
-            row["o"] = 1
-        if n.within >= 0:
-            row["w"] = n.within
-        if n.call is not None:
-            row |= {"f": printable(n.formula), "a": list(n.args), "c": [n.call.function, list(n.call.reads)]}
-        else:
-            row["v"] = packed(n.value)
-        nodes.append(row)
-    passes = [
-        [p.node, p.position, printable(p.rule), _call(p.pull.contribution), _call(p.pull.slope)] for p in page.passes
-    ]
     return {
         "id": key,
         "scalar": page.scalar,
-        "nodes": nodes,
-        "passes": passes,
-        "inputs": list(page.inputs.values()),
-        "wrt": list(page.wrt),
+        **_tape(page),
         "v": [[k, name, packed(page.v[name])] for name, k in page.outputs.items()],
         "jacobian": page.jacobian,
         "corners": [
@@ -131,6 +113,36 @@ def data(page: LivePage, key: str) -> dict[str, Any]:
         ],
         "command": page.command,
         "pytorch": None if page.pytorch is None else {"names": page.pytorch[0], "body": page.pytorch[1]},
+        "insides": {
+            key: {**_tape(inside.page, is_inner=True), "call": inside.call, "args": list(inside.args)}
+            for key, inside in insides(page)
+            if inside.page is not None
+        },
+    }
+
+
+def _tape(page: LivePage, is_inner: bool = False) -> dict[str, Any]:
+    """Return what computes the values and the adjoints; an inner one gets the values of its inputs from outside."""
+    nodes, given = [], {*page.inputs.values()} if is_inner else set()
+    for k, n in enumerate(page.nodes):
+        row: dict[str, Any] = {"n": printable(n.name), "b": printable(n.bar), "k": n.kind, "s": list(n.shape)}
+        if n.single:
+            row["o"] = 1
+        if n.within >= 0:
+            row["w"] = n.within
+        if n.call is not None:
+            row |= {"f": printable(n.formula), "a": list(n.args), "c": [n.call.function, list(n.call.reads)]}
+        elif k not in given:
+            row["v"] = packed(n.value)
+        nodes.append(row)
+    passes = [
+        [p.node, p.position, printable(p.rule), _call(p.pull.contribution), _call(p.pull.slope)] for p in page.passes
+    ]
+    return {
+        "nodes": nodes,
+        "passes": passes,
+        "inputs": list(page.inputs.values()),
+        "wrt": list(page.wrt),
     }
 
 
@@ -327,10 +339,9 @@ class _Section:
             bar = f'<span class="bar-name">{text(n.bar)}</span>'
             return f'{value}<span class="adjoint">{bar} = {self.mark("adjoint", k, 0, name, float(n.adjoint))}</span>'
         if n.value.size > DIGITS_SHOWN:
-            both = f'<span class="equals">= <span data-value="{k}"></span>{heat("value", k, n.name)}</span>'
-            adjoint = f'<span data-adjoint="{k}"></span>{heat("adjoint", k, n.bar)}'
-            bar = f'<span class="adjoint">{text(n.bar)} = {adjoint}</span>'
-            return both + (bar if n.adjoint is not None else "")
+            value = f'<span class="equals">= <span data-value="{k}"></span>{heat("value", k, n.name)}</span>'
+            bar = f'{text(n.bar)} = <span data-adjoint="{k}"></span>{heat("adjoint", k, n.bar)}'
+            return value + (f'<span class="adjoint">{bar}</span>' if n.adjoint is not None else "")
         names, values = element_names(name, n.shape), n.value.reshape(-1)
         adjoints = None if n.adjoint is None else n.adjoint.reshape(-1)
 

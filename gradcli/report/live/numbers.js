@@ -8,6 +8,7 @@ const SHOWN_PATHS = 5;
 const MOST_LOOKED = 20000; // steps along paths
 const MOST_TICKS = 60;
 const MOST_BARS = 24;
+const HEAT_ROWS = 32;
 const BARS = "▁▂▃▄▅▆▇█";
 const PULSE = 300; // milliseconds along an edge
 const DIVERGED = 1e6; // times the first loss

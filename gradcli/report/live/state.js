@@ -181,26 +181,9 @@ class Page {
   }
 
   find() {
-    const marks = (name) => this.all(`[data-${name}]`).map((element) => {
-      const [node, entry] = [Number(element.dataset[name]), Number(element.dataset.entry ?? -1)];
-      const { name: own, shape } = this.nodes[node];
-      if (entry >= 0) {
-        element.classList.add("number", name);
-        if (!element.hasAttribute(`data-${name}-of`)) element.setAttribute(`data-${name}-of`, entryName(own, shape, entry));
-      }
-      return { element, node, entry };
-    });
-    this.valueMarks = marks("value");
-    this.adjointMarks = marks("adjoint");
-    this.gradMarks = marks("grad");
-    this.slopeMarks = this.all("[data-slope]").map((e) => ({ element: e, passes: e.dataset.slope.split(" ").map(Number) }));
-    this.edges = this.all("[data-passes]").map((e) => ({ element: e, line: e.querySelector("path"), passes: e.dataset.passes.split(" ").map(Number) }));
-    this.boxes = this.all("[data-box]").map((e) => ({ element: e, node: Number(e.dataset.node) }));
-    for (const { element } of this.boxes) {
-      element.setAttribute("tabindex", "0");
-      element.setAttribute("role", "button");
-    }
-    this.rows = this.all("[data-row]").map((e) => ({ element: e, node: Number(e.dataset.row) }));
+    this.drawing = new Drawing(this, this.root, this.tape);
+    this.insides = new Map(); // of the boxes that are open, by their keys
+    this.gradMarks = this.drawing.marks("grad");
     for (const input of this.all("[data-input], [data-cotangent]")) addField(this, input);
     this.sliders = this.all("[data-slider]").map((e) => ({ element: e, node: Number(e.dataset.slider) }));
     this.heats = this.all("[data-heat]").map((element) => {
@@ -212,23 +195,12 @@ class Page {
 
   show() {
     const seen = knownSoFar(this);
-    const of = (array, k, entry) => (entry < 0 ? summary(this.nodes[k].shape, flat(array), 26) : short(flat(array)[entry]));
-    const mark = ({ element, node, entry }, array) => {
-      const none = array === null || array === undefined;
-      put(element, none ? (seen && this.at < this.steps.length ? "…" : WORDS.none) : of(array, node, entry));
-      const single = !none && (entry >= 0 || !this.nodes[node].shape.length);
-      if (single) element.dataset.number = String(flat(array)[Math.max(entry, 0)]);
-      else delete element.dataset.number;
-      element.classList.toggle("unknown", none);
-    };
-    for (const m of this.valueMarks) mark(m, seen && !seen.known.has(m.node) ? null : this.values[m.node]);
-    for (const m of this.adjointMarks) mark(m, (seen ? seen.back : this.back).adjoints[m.node]);
-    for (const m of this.gradMarks) mark(m, isWaiting(this, seen, m.node) ? null : this.grads.get(m.node));
+    for (const m of this.gradMarks) this.drawing.put(m, isWaiting(this, seen, m.node) ? null : this.grads.get(m.node));
     for (const field of this.fields.values()) showField(this, field);
     for (const slider of this.sliders) showSlider(this, slider);
     for (const large of this.large) large.show();
     for (const heat of this.heats) showHeat(this, heat, seen);
-    showEdges(this, seen);
+    this.draw(seen);
     showSteps(this);
     showAlarms(this);
     const words = this.calls > 1 ? say("calls", this.calls) : this.calls ? WORDS.oneCall : WORDS.noCalls;
@@ -236,6 +208,14 @@ class Page {
     showHeadline(this);
     for (const button of this.all('[data-action="undo"]')) button.disabled = !this.past.length;
     this.later();
+  }
+
+  draw(seen) {
+    // The numbers of the page and its graph, and of the boxes that are open.
+    const { values, back, whole } = this;
+    this.drawing.show({ seen, values, back, whole });
+    showProduct(this, this.at ? this.steps[this.at - 1] : null);
+    for (const inside of this.insides.values()) inside.show();
   }
 
   announce() {
@@ -263,7 +243,7 @@ class Page {
   choose(k, entry = 0) {
     this.focus = k;
     this.entry = entry;
-    showEdges(this, knownSoFar(this));
+    this.draw(knownSoFar(this));
     this.later();
   }
 
@@ -291,16 +271,13 @@ class Page {
         actions[button.dataset.action]();
       });
     }
-    for (const { element, node } of [...this.boxes, ...this.rows]) {
-      element.addEventListener("click", (event) => {
-        if (!event.target.closest("input, label, canvas")) this.choose(node);
-      });
-      element.addEventListener("keydown", (event) => {
-        if (element.dataset.box === undefined || !["Enter", " "].includes(event.key)) return;
-        event.preventDefault();
-        this.choose(node);
-      });
-    }
+    this.root.addEventListener("click", (event) => this.click(event));
+    this.root.addEventListener("keydown", (event) => {
+      const box = event.target.closest?.("[data-box]");
+      if (!box || !["Enter", " "].includes(event.key)) return;
+      event.preventDefault();
+      this.click(event);
+    });
     for (const { element, node } of this.sliders) {
       element.addEventListener("input", () => this.setEntry({ node, entry: 0, isV: false }, Number(element.value)));
       element.addEventListener("change", () => {
@@ -322,6 +299,15 @@ class Page {
         this.refresh();
       }
     });
+  }
+
+  click(event) {
+    // A line or a box is what is in focus; a box that opens does, or closes.
+    const chosen = event.target.closest("[data-box], [data-row]");
+    if (!chosen || event.target.closest("input, label, canvas")) return;
+    if (chosen.dataset.inside !== undefined) toggleBox(this, chosen);
+    const inside = this.insides.get(chosen.closest("[data-card]")?.dataset.card);
+    if (!inside || inside.tape === this.tape) this.choose(Number(chosen.dataset.row ?? chosen.dataset.node));
   }
 
   key(event) {

@@ -52,7 +52,8 @@ class Line(NamedTuple):
 class Sign:
     """The content of a box: labels of its arrows, above or on the left if it is `horizontal`, lines, and images below.
 
-    `attributes` are those of its element, and `passes` those of the lines that lead to each of its arrows.
+    `attributes` are those of its element, and `passes` those of the lines that lead to each of its arrows.  A box that
+    `opens` tells where its layer ends, below which its inside has its place.
     """
 
     box: Box
@@ -62,6 +63,7 @@ class Sign:
     attributes: str = ""
     passes: Sequence[str] = ()
     horizontal: bool = False
+    opens: bool = False
 
     @property
     def head(self) -> float:
@@ -96,10 +98,11 @@ class Sign:
 
 
 class Picture(NamedTuple):
-    """Signs with their positions."""
+    """Signs with their positions, and where the layer of each ends."""
 
     signs: Sequence[Sign]
     layout: Layout
+    ends: Sequence[float]
 
     def elements(self) -> Iterator[str]:
         """Yield the elements of SVG: the lines, then the boxes."""
@@ -107,8 +110,8 @@ class Picture(NamedTuple):
         passes = _passes(self.layout, self.signs)
         for k, curve in enumerate(self.layout.curves):
             yield _curve(curve, horizontal, passes.get(k, ()))
-        for sign, position in zip(self.signs, self.layout.positions, strict=True):
-            yield from _box(sign, position)
+        for sign, position, end in zip(self.signs, self.layout.positions, self.ends, strict=True):
+            yield from _box(sign, position, end)
 
 
 def laid_out(boxes: Sequence[Box], sign: Callable[[int, Sequence[str]], Sign], horizontal: bool = False) -> Picture:
@@ -118,8 +121,12 @@ def laid_out(boxes: Sequence[Box], sign: Callable[[int, Sequence[str]], Sign], h
     signs = []
     for k, mine in enumerate(sources):
         signs.append(sign(k, [boxes[s].name if (k, i) in ranked.far else "" for i, s in enumerate(mine)]))
-    layout = layered([s.size() for s in signs], sources, ranked)
-    return Picture(signs, sideways(layout) if horizontal else layout)
+    sizes = [s.size() for s in signs]
+    layout = layered(sizes, sources, ranked)
+    ends: dict[int, float] = {}
+    for rank, position, size in zip(ranked.of, layout.positions, sizes, strict=True):
+        ends[rank] = max(ends.get(rank, 0.0), position.top + size.height)
+    return Picture(signs, sideways(layout) if horizontal else layout, [ends[rank] for rank in ranked.of])
 
 
 def _key(x: float, y: float) -> tuple[int, int]:
@@ -165,12 +172,14 @@ def _tip(x: float, y: float, horizontal: bool) -> str:
     return f"M{short(x - 4)} {short(y - 7)}l4 7l4 -7z"
 
 
-def _box(sign: Sign, position: Position) -> Iterator[str]:
+def _box(sign: Sign, position: Position, end: float) -> Iterator[str]:
     x, y, (across, along, _) = position.left, position.top, sign.size()
     across -= 2 * sign.aside
     x, y = (x, y + sign.aside) if sign.horizontal else (x + sign.aside, y)
     width, height = (along, across) if sign.horizontal else (across, along)
-    yield f'<g class="gg-node"{sign.attributes}>'
+    opens = f' data-end="{short(end)}"' if sign.opens else ""
+    right, bottom = x + width, y + height
+    yield f'<g class="gg-node"{sign.attributes}{opens}>'
     if sign.box.repeats:
         yield from _return(sign, x, y, width, height)
     where = f'x="{short(x)}" y="{short(y)}" width="{short(width)}" height="{short(height)}"'
@@ -181,6 +190,8 @@ def _box(sign: Sign, position: Position) -> Iterator[str]:
     for line in sign.lines:
         base += line.height
         yield line.element(x + PAD, base)
+    if sign.opens:
+        yield Line("local", "▸" if sign.horizontal else "▾").element(right - 13, bottom - 5)
     for image in sign.images:
         yield from image.svg(x + PAD, y + sign.text)
         x += image.width + GAP

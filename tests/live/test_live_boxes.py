@@ -1,0 +1,118 @@
+"""Boxes of a live page that open: what they show is what the system, opened, has."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from conftest import long
+from pages import browser, errors, frame, number
+
+pytestmark = long
+OPEN = """
+const [name] = arguments;
+document.querySelector(`[data-box="${CSS.escape(name)}"]`).dispatchEvent(new MouseEvent("click", { bubbles: true }));
+"""
+INSIDE = """
+const texts = {};
+for (const box of document.querySelectorAll(`[data-card="${arguments[0]}"] [data-box]`)) {
+  texts[box.dataset.box] = [...box.querySelectorAll("[data-value], [data-adjoint]")].map((e) => e.textContent);
+}
+return texts;
+"""
+
+
+@pytest.fixture(scope="module")
+def driver():
+    result = browser()
+    yield result
+    result.quit()
+
+
+@pytest.fixture
+def opened(driver, cli, tmp_path):
+    def open_(*arguments):
+        target = tmp_path / "page.html"
+        cli.done("graph", *arguments, "--output", str(target))
+        driver.get(target.as_uri())
+        frame(driver)
+        return driver
+
+    return open_
+
+
+def test_a_call_opens_to_its_definition_with_numbers_that_follow(opened):
+    driver = opened("y = mse_loss(x*w, t)", "--at", "x=3,w=2,t=1")
+    box = driver.find_element("css selector", '[data-box="y"]')
+    assert box.get_attribute("aria-expanded") == "false"
+    driver.execute_script(OPEN, "y")
+    assert box.get_attribute("aria-expanded") == "true"
+    key = box.get_attribute("data-inside")
+    for x in (3, 5):
+        field = driver.find_element("css selector", '[data-input="x"]')
+        field.clear()
+        field.send_keys(str(x))
+        found = driver.execute_script(INSIDE, key)
+        difference = 2 * x - 1
+        (root,) = [name for name, texts in found.items() if texts[:1] == [str(difference)]]
+        assert float(found[root][1]) == 2 * difference  # ∂(d²)/∂d
+        assert [float(t) for t in found["y"]] == [difference**2, 1]
+    driver.execute_script(OPEN, "y")
+    assert box.get_attribute("aria-expanded") == "false"
+    assert not driver.execute_script(INSIDE, key)
+    assert not errors(driver)
+
+
+def test_keys_alone_open_a_box(opened):
+    driver = opened("y = mse_loss(x*w, t)", "--at", "x=3,w=2,t=1")
+    box = driver.find_element("css selector", '[data-box="y"]')
+    for key, expanded in (("\ue007", "true"), (" ", "false")):
+        driver.execute_script("arguments[0].focus()", box)
+        driver.switch_to.active_element.send_keys(key)
+        assert box.get_attribute("aria-expanded") == expanded
+
+
+def test_what_was_below_an_open_box_moves_on_and_nothing_lies_over_another(opened):
+    driver = opened("a = mse_loss(x, t); y = sin(a)*a", "--at", "x=3,t=1")
+    where = """
+    const of = (e) => { const r = e.getBoundingClientRect(); return [r.left, r.top, r.right, r.bottom]; };
+    const own = (e) => e.parentNode.closest("[data-card]") === null;
+    return [...document.querySelectorAll(".gg-node > rect, .gg-card > rect")].filter((e) => own(e.parentNode)).map(of);
+    """
+    before = driver.execute_script(where)
+    driver.execute_script(OPEN, "a")
+    after = driver.execute_script(where)
+    assert len(after) == len(before) + 1
+    for k, (left, top, right, bottom) in enumerate(after):
+        for x, y, to_x, to_y in after[:k]:
+            assert right <= x + 1 or to_x <= left + 1 or bottom <= y + 1 or to_y <= top + 1
+    driver.execute_script(OPEN, "a")
+    np.testing.assert_allclose(driver.execute_script(where), before, atol=1)
+
+
+def test_a_loop_opens_to_its_rounds_and_shows_their_sizes(opened):
+    driver = opened("h[0] = x; h[t] = tanh(w*h[t-1]) for t in 1..30; L = h[30]**2", "--at", "x=0.5,w=1.25")
+    h = [0.5]
+    for _ in range(30):
+        h.append(float(np.tanh(1.25 * h[-1])))
+    texts = [e.text for e in driver.find_elements("css selector", "[data-rounds]")]
+    last = 2 * h[30]
+    first = last * np.prod([(1 - v**2) * 1.25 for v in h[2:31]])
+    ends = [float(texts[1].split()[k]) for k in (0, -1)]
+    np.testing.assert_allclose(ends, [first, last], rtol=5e-3)
+    driver.execute_script(OPEN, "h[30]")
+    found = driver.execute_script(INSIDE, driver.find_element("css selector", "[data-card]").get_attribute("data-card"))
+    shown = {name: number(texts[0]) for name, texts in found.items() if name.startswith("h[")}
+    np.testing.assert_allclose([shown[f"h[{k}]"] for k in range(1, 31)], h[1:], rtol=1e-5)
+    assert not errors(driver)
+
+
+def test_a_sum_of_many_terms_has_a_step_for_each_term(opened):
+    driver = opened("y = a + b*b - c + d + a", "--at", "a=2,b=3,c=4,d=5")
+    said = []
+    driver.find_element("css selector", '[data-action="backward"]').click()
+    while driver.find_element("css selector", '[data-action="next"]').is_enabled():
+        driver.find_element("css selector", '[data-action="next"]').click()
+        said.append(driver.find_element("css selector", "[data-step]").text)
+    assert sum("∂y/∂" in text for text in said) == 5
+    assert driver.find_element("css selector", '[data-grad-of="a"]').text == "2"
+    assert driver.find_element("css selector", '[data-grad-of="c"]').text == "-1"
