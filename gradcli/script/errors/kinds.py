@@ -12,6 +12,7 @@ import numpy as np
 from gradcli.record.record import CallSite, Operation
 from gradcli.script.errors import edits, finite, fixes, leaves, operands, updates
 from gradcli.script.errors.failure import Answer, Failure
+from gradcli.script.errors.flow import Flow
 from gradcli.script.errors.freed import repeated
 from gradcli.script.errors.history import History, detached_answer
 from gradcli.script.errors.none import none
@@ -159,12 +160,13 @@ def numpy_of(at: Failure) -> Answer:
     reason = "NumPy records no graph, so its results have no gradient."
     for place in (at, *at.callers):
         roots = [receiver_of(c) for c in calls(place.text.tree, "backward") if c.lineno > place.line]
-        names = {place.text.of(root) for root in roots if root is not None}
-        match place.text.statement:
-            case ast.Assign([target]) if place.text.of(target) in names:
-                fix = f"compute {place.text.of(target)} with PyTorch's functions: torch.log(x) instead of np.log(x)"
-                said = f"{reason} A backward starts from {place.text.of(target)} and needs the graph."
-                return Answer(said, fix, fixes.in_torch(at))
+        for root in filter(None, roots):
+            match place.text.statement:
+                case ast.Assign([target], value) if value in Flow(place.text).back(root):
+                    name = place.text.of(target)
+                    how = "starts from" if name == place.text.of(root) else "goes back through"
+                    fix = f"compute {name} with PyTorch's functions: torch.log(x) instead of np.log(x)"
+                    return Answer(f"{reason} A backward {how} {name} and needs the graph.", fix, fixes.in_torch(at))
     return Answer(reason, "pass NumPy the values alone, with detach()", fixes.detached(at))
 
 

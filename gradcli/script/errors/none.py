@@ -11,7 +11,7 @@ from gradcli.script.errors import edits, fixes, leaves, updates
 from gradcli.script.errors.failure import Answer, Failure, is_whole
 from gradcli.script.errors.history import History, detached_answer
 from gradcli.script.errors.source import Change, Text
-from gradcli.script.errors.syntax import calls, parts
+from gradcli.script.errors.syntax import calls, elements, parts
 from gradcli.script.known import line_at
 from gradcli.script.naming import is_tensor
 
@@ -76,7 +76,29 @@ def _of_leaf(at: Failure, name: str, x: Any) -> Answer:
         return Answer(reason, "read it before that", fixes.if_there(at.text, f"{name}.grad"))
     if not backwards:
         return _before_any(at, name, reason)
+    if (answer := _returned(at, name, reason)) is not None:
+        return answer
     return _not_reached(at, name, [] if q is None else [q.id], known)
+
+
+def _returned(at: Failure, name: str, reason: str) -> Answer | None:
+    """Return the answer where only `grad` has run, which returns the gradients and fills no `.grad`."""
+    texts = [at.text_at(line_at(b.site)) for b in at.known.record.backwards]
+    if any(text.calls("backward") or not text.calls("grad") for text in texts):
+        return None
+    reason += f"{at.code(line_at(at.known.record.backwards[-1].site))} returns the gradients, and fills no .grad."
+    changes: list[Change] = []
+    match texts[-1].statement:
+        case ast.Assign([target], ast.Call(args=[_, inputs, *_])):
+            names = [at.text.of(n) for n in elements(inputs)]
+            values = [at.text.of(n) for n in elements(target)]
+            if name in names and len(values) in (1, len(names)):
+                k = names.index(name)
+                is_one = len(values) < len(names) or not isinstance(target, ast.Tuple | ast.List)
+                grads = [n for n in parts(at.text.statement, ast.Attribute) if at.text.of(n) == f"{name}.grad"]
+                new = f"{values[0]}[{k}]" if is_one else values[k]
+                changes = at.text.edited([e for n in grads for e in edits.instead(n, new)])
+    return Answer(reason, "read what it returns; or call backward, which fills .grad", changes)
 
 
 def _not_reached(at: Failure, name: str, leaves: Sequence[int], known: str) -> Answer:
