@@ -139,6 +139,14 @@ def test_an_interrupt_in_an_import(python, module):
     assert (done.status, done.out) == (130, "")
 
 
+@pytest.mark.parametrize(("style", "page"), [("html", "<details>"), ("markdown", "## "), ("table", "x.grad: None")])
+def test_an_interrupted_script_has_its_pages_so_far(style, page):
+    text = "import torch\nx = torch.ones(2, requires_grad=True)\n(x ** 2).sum().backward()\nraise KeyboardInterrupt"
+    done = run("run", "-c", text, "-f", style)
+    assert (done.status, done.err.strip()) == (130, "interrupted")
+    assert page in done.out
+
+
 def test_an_interrupt_that_is_ignored_stays_so():
     folder = stub("numpy", "os.kill(os.getpid(), signal.SIGINT)\ntime.sleep(0.1)\nraise SystemExit(7)")
     ignoring = {"preexec_fn": lambda: signal.signal(signal.SIGINT, signal.SIG_IGN)}

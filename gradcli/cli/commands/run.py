@@ -191,19 +191,23 @@ def run(
     folder = UsersFolder()
     # As Python looks for cycles: a script may live long, and modules have them.
     gc.set_threshold(*((700, 10, 10) if uses_torch else (10_000, 20, 20)))
+    interrupted: KeyboardInterrupt | None = None
     with destination.beside(), listener.listening(), as_python_does(), as_the_user_has_it():
         before_others_print()
         try:
             with folder.entered():
                 ending = run_script(wanted, emulates=not uses_torch)
-        except KeyboardInterrupt:
-            if options.pages:
-                listener.again()
-            raise
+        except KeyboardInterrupt as error:
+            interrupted = error
         except MissingError as error:
             _print_missing(wanted, error)
             return MISTAKE
     flush()
+    if interrupted is not None:  # the pages so far are kept
+        if options.pages:
+            listener.again()
+        _write(destination, output, style)
+        raise interrupted
     if ending.error is not None:
         listener.failed(ending.error, _traceback(ending))
     wrong = listener.again()
