@@ -99,6 +99,7 @@ VALUES: dict[tuple[str, str], tuple[tuple[str, ...], ...]] = {
     ("run", "--graph"): tuple(("script.py", "--graph", f"run{ending}") for ending in (".svg", ".html", ".txt")),
     ("run", "--format"): (("own.py", "-f"),),
     ("run", "--output"): tuple(("own.py", "--output", f"run{ending}") for ending in (".md", ".tex", ".json", ".txt")),
+    ("run", "--open"): (("script.py", "--graph", "run.svg", "--open", "all"),),
     ("run", "--explore"): (("own.py", "--explore"),),
     ("run", "--torch"): (("own.py", "--torch", "--quiet"), ("own.py", "--no-torch", "--quiet")),
     ("explain", "--site"): (("--site", "guide"),),

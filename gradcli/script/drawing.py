@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from gradcli.errors import InputError
+from gradcli.graph.graph import Graph
 from gradcli.pages.picture.boxes import View
+from gradcli.pages.picture.opening import opened_by_name
 from gradcli.pages.picture.picture import picture
 from gradcli.pytorch.backward import Call
 from gradcli.report.pictures.render import drawn_as, picture_file, render_picture
@@ -19,9 +22,10 @@ _NODES = 10_000  # of a graph that is drawn
 
 @dataclass
 class Drawing:
-    """The picture of the first call that is explained; `style` is a format of `gradcli graph`."""
+    """The picture of the first call that is explained; `style` is a format of `gradcli graph`, `opens` are calls."""
 
     style: str
+    opens: Sequence[str] = ()
     text: str = ""
     trouble: str = "no backward is explained"
 
@@ -32,10 +36,11 @@ class Drawing:
         self.trouble = self._trouble(scene)
         if not self.trouble:
             recorded = scene.recorded
-            loops = None if scene.unroll else folded_loops(recorded, scene.names)
+            loops = None if scene.unroll or self.opens else folded_loops(recorded, scene.names)
             view = View(recorded.wrt, recorded.at, recorded.v, True, measured(recorded), scene.unroll, loops)
             try:
-                self.text = self._live(scene, view) if self.style == "html" else self._picture(scene, view)
+                graph = opened_by_name(recorded.graph, self.opens)
+                self.text = self._live(graph, view) if self.style == "html" else self._picture(graph, view)
             except InputError as error:  # the script goes on
                 self.trouble = error.message
 
@@ -50,17 +55,17 @@ class Drawing:
         count = len(scene.recorded.graph.nodes)
         return f"{count:,} operations are too many to draw" if count > _NODES else ""
 
-    def _picture(self, scene: CallScene, view: View) -> str:
-        return render_picture(picture(scene.recorded.graph, view), drawn_as(self.style), DIGITS)
+    def _picture(self, graph: Graph, view: View) -> str:
+        return render_picture(picture(graph, view), drawn_as(self.style), DIGITS)
 
     def file(self) -> bytes:
         """Return the picture as a file."""
         return picture_file(self.text, self.style)
 
-    def _live(self, scene: CallScene, view: View) -> str:
+    def _live(self, graph: Graph, view: View) -> str:
         from gradcli.pages.live import Kernels, live
         from gradcli.report.live.live_page import live_document
 
         kernels = Kernels()
-        page = live(scene.recorded.graph, view, kernels, "", formulas=True)
+        page = live(graph, view, kernels, "", formulas=True)
         return live_document(page, kernels.program())

@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 
 STYLES = ("text", "svg", "dot", "mermaid", "tikz", "html")
 LAID_OUT = 10_000  # boxes
-_LISTED = 8  # calls in a message: a line
 MERMAID = 500  # arrows that Mermaid draws by itself
 ENDINGS = {
     ".svg": "svg",
@@ -111,6 +110,7 @@ def graph(
     from gradcli.cli.inputs.system import read_situation, read_system_of
     from gradcli.cli.output import deliver
     from gradcli.pages.picture.boxes import View
+    from gradcli.pages.picture.opening import opened_by_name
     from gradcli.process.activity import doing
     from gradcli.report.pictures.render import drawn_as, picture_file
 
@@ -123,7 +123,7 @@ def graph(
         raise InputError(f"a picture shows one point, and there are {len(situation.points)}", hint="give one --at")
     at = situation.points[0] if situation.points else None
     doing("drawing")
-    situation = replace(situation, graph=_opened(situation.graph, open))
+    situation = replace(situation, graph=opened_by_name(situation.graph, names_to_open(open)))
     view = View(situation.leaves, at, _call(situation, cotangents, notes), not every, unroll=unroll)
     if every and drawn_as(style) in ("svg", "tikz", "html"):
         _check_size(situation.graph)
@@ -138,27 +138,13 @@ def graph(
     deliver(picture_file(_drawn(situation, view, style, digits, layout, to_file, notes), style), output, notes, what)
 
 
-def _opened(graph: Graph, names: str | None) -> Graph:
-    """Return the graph with the definitions of the calls of these names in their places, or of all calls."""
-    from gradcli.graph.calls import is_call, opened
-    from gradcli.lang.values import read_names
-    from gradcli.notation.nodes import node_names
+def names_to_open(names: str | None) -> list[str]:
+    """Return the names of an option --open, in which an index may have commas.
 
-    if names is None:
-        return graph
-    if "all" in map(str.strip, names.split(",")):
-        return opened(graph)
-    named = {name: node for node, name in node_names(graph).items()} | dict(graph.names)
-    calls = {name: node for name, node in named.items() if is_call(node)}
-    wanted = [name.replace(" ", "") for name in read_names(names, "--open")]
-    for name in wanted:
-        if name not in calls:
-            listed = f"{', '.join(list(calls)[:_LISTED])}{', …' * (len(calls) > _LISTED)}"
-            why = "not a call: its box does not open" if name in named else "not in the picture"
-            raise option_error(
-                "--open", f"--open: `{name}` is {why}", f"the calls are {listed}" if calls else None, name
-            )
-    return opened(graph, {calls[name] for name in wanted})
+    >>> names_to_open("net.c1, h[0,1]"), names_to_open(None)
+    (['net.c1', 'h[0,1]'], [])
+    """
+    return [name.replace(" ", "") for name in re.split(r",(?![^\[]*\])", names or "") if name.strip()]
 
 
 def _check_style(style: str, layout: str) -> None:

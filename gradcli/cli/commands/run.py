@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 
 import click
 
-from gradcli.cli.options import format_of, gathered, style_option
+from gradcli.cli.options import format_of, gathered, names_option, style_option
 from gradcli.errors import InputError, Notes, option_error
 from gradcli.process.platform import is_terminal
 from gradcli.process.status import DONE, MISTAKE, NO
@@ -95,6 +95,7 @@ class RunOptions(NamedTuple):
     explores: bool
     round: int | None
     graph: str | None
+    open: str | None
     torch: bool | None
     only: tuple[str, ...]
 
@@ -129,6 +130,7 @@ _OPTIONS = (
         help="Draw the first explained call to FILE; .svg, .dot, .mmd, .tex, .html, .pdf, .png and .txt choose the "
         "format.",
     ),
+    names_option("--open", "Draw the definition of a call in its place: of these calls, or of all.", "NAMES|all"),
     click.option("--explore", "explores", is_flag=True, help="Stop at each page, and explore its system; q continues."),
     click.option(
         "--torch/--no-torch", "torch", default=None,
@@ -309,9 +311,11 @@ def _drawing(options: RunOptions) -> Drawing | None:
 
     Errors: `InputError` where the file's name has an unknown file extension, or it cannot be written.
     """
+    if options.open is not None and options.graph is None:
+        raise option_error("--open", "--open is about a picture", "add --graph FILE")
     if options.graph is None:
         return None
-    from gradcli.cli.commands.graph import style_of_picture
+    from gradcli.cli.commands.graph import names_to_open, style_of_picture
     from gradcli.data.replacement import check_target
     from gradcli.report.pictures.render import CONVERTED, converter
     from gradcli.script.drawing import Drawing
@@ -320,7 +324,7 @@ def _drawing(options: RunOptions) -> Drawing | None:
     if style in CONVERTED:
         converter()
     check_target(options.graph)
-    return Drawing(style)
+    return Drawing(style, names_to_open(options.open))
 
 
 def _draw(listener: Calls | Explainer | PyTorchExplainer | _Silent, options: RunOptions) -> None:
