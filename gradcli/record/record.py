@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from types import MappingProxyType
 from typing import Any
 
@@ -84,8 +85,7 @@ class Quantity:
 class Operation:
     """A call as the program wrote it: the row of the table of operations, or an opaque name, with its operands.
 
-    `settings` are the row's, as plain data.  `parent` is the id of the operation that it lies within, `module` the
-    path of the innermost module whose call it is.  `definitions` say what each result is in operations of the table.
+    `settings` are the row's, as plain data.  `module` is the path of the innermost module whose call it is.  `definitions` say what each result is in operations of the table.
     """
 
     id: int
@@ -96,7 +96,6 @@ class Operation:
     results: tuple[int, ...]
     site: CallSite = NOWHERE
     module: str = ""
-    parent: int | None = None
     definitions: tuple[Definition, ...] = ()
     grad_fn: str = ""  # what PyTorch calls its backward
     numbers: int = 0  # how many of the last operands are indices, positions and factors
@@ -319,8 +318,12 @@ class Record:
     events: tuple[Event, ...] = ()
     backwards: tuple[Backward, ...] = ()
 
-    def producers(self) -> dict[int, tuple[int, int]]:
+    def producers(self) -> Mapping[int, tuple[int, int]]:
         """Return the operation and the position among its results of each quantity that is a result."""
+        return self._producers
+
+    @cached_property
+    def _producers(self) -> Mapping[int, tuple[int, int]]:
         return {q: (o.id, k) for o in self.operations for k, q in enumerate(o.results)}
 
 
@@ -381,7 +384,6 @@ class Recorder:
         *,
         site: CallSite = NOWHERE,
         module: str = "",
-        parent: int | None = None,
         definitions: Sequence[Definition] = (),
         clock: int | None = None,
         grad_fn: str = "",
@@ -390,7 +392,7 @@ class Recorder:
         """Add an operation, whose operands and results are recorded."""
         new = len(self._operations)
         head = new, self.tick(clock), row, settings, tuple(operands), tuple(results)
-        self._operations.append(Operation(*head, site, module, parent, tuple(definitions), grad_fn, numbers))
+        self._operations.append(Operation(*head, site, module, tuple(definitions), grad_fn, numbers))
         return new
 
     def event(self, event: Event, clock: int | None = None) -> int:

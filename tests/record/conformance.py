@@ -73,7 +73,6 @@ def _check_references(record: Record) -> None:
             assert d.operands == len(o.operands), "a definition has the operands of the operation"
             shape = d.steps[d.result - d.operands].shape if d.result >= d.operands else None
             assert shape in (None, record.quantities[q].shape), "a definition has the shape of the result"
-        assert o.parent is None or o.parent in range(len(record.operations))
 
 
 def _check_gradients(record: Record, rounding: float) -> None:

@@ -103,12 +103,13 @@ def _without_formula(record: Record) -> Iterator[str]:
 def _operations(record: Record, backward: Backward) -> Section:
     """Return the operations as a table."""
     rows: list[tuple[Math, ...]] = []
-    for o in record.operations:
+    operations = [o for o in record.operations if o.grad_fn or o.site.line]  # parts of data are none
+    for o in operations:
         for k, q in enumerate(o.results):
             quantity, g = record.quantities[q], backward.received.get((o.id, k))
             value, norm = _first(quantity.numbers), "" if g is None else norm_text(g)
             rows.append((str(o.site.line or ""), o.row, quantity.name, _shape(quantity.shape), value, norm))
-    said = f"{len(record.operations):,} operations; |adjoint| is the norm of ∂L/∂(its result)"
+    said = f"{len(operations):,} operations; |adjoint| is the norm of ∂L/∂(its result)"
     return Section(
         "system", (Text((said,)), Grid(("line", "operation", "name", "shape", "value", "|adjoint|"), tuple(rows)))
     )
