@@ -85,7 +85,8 @@ class Quantity:
 class Operation:
     """A call as the program wrote it: the row of the table of operations, or an opaque name, with its operands.
 
-    `settings` are the row's, as plain data.  `module` is the path of the innermost module whose call it is.  `definitions` say what each result is in operations of the table.
+    `settings` are the row's, as plain data.  `module` is the path of the innermost module whose call it is.
+    `definitions` say what each result is in operations of the table.
     """
 
     id: int
