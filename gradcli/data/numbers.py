@@ -1,4 +1,4 @@
-"""Columns of numbers as text, which is read back as the same float64: pyarrow's where it is worth it, else `repr`'s."""
+"""Columns of numbers as text, which is read as the same float64: by pyarrow where it is worth it, else by `repr`."""
 
 from __future__ import annotations
 
@@ -69,7 +69,10 @@ def _worthwhile(count: int, column: Array) -> bool:
 
 
 def _texts(column: Array) -> Any:
-    """Return the texts of a column as an array of pyarrow's; integers with `.0`, since -0 is no float in JSON."""
+    """Return the texts of a column as an array of pyarrow's: those of `repr`, since `--at` prints the same lines.
+
+    pyarrow has no point in integers, and an exponent for other sizes than `repr`.
+    """
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -77,4 +80,7 @@ def _texts(column: Array) -> Any:
         return pa.array(column, pa.string())
     texts = pa.array(np.ascontiguousarray(column)).cast(pa.string())
     is_integer = pc.invert(pc.match_substring_regex(texts, "[.e]"))
-    return pc.if_else(is_integer, pc.binary_join_element_wise(texts, ".0", ""), texts)
+    texts = pc.if_else(is_integer, pc.binary_join_element_wise(texts, ".0", ""), texts)
+    size = np.abs(column)
+    others = (column != 0) & ((size < 1e-4) | (size >= 1e10))
+    return pc.replace_with_mask(texts, pa.array(others), pa.array(map(repr, column[others].tolist()), pa.string()))

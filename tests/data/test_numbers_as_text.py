@@ -45,7 +45,7 @@ def check_read_back(values):
     )
     finite = values[np.isfinite(values)]
     lines = lines_of(['{"x": ', finite, "}"]).splitlines() if finite.size else []
-    assert_array_equal(np.array([json.loads(line)["x"] for line in lines]).view(np.int64), finite.view(np.int64))
+    assert lines == [f'{{"x": {x!r}}}' for x in finite.tolist()]
 
 
 @pytest.fixture(autouse=True)
@@ -71,13 +71,13 @@ def test_rows_are_lines_and_slices_start_where_they_start():
     assert rows_of(list(block[:, 2:])) == b"2,6,10\n3,7,11\n"
 
 
-def test_lines_have_the_same_values_with_and_without_pyarrow(monkeypatch):
+def test_lines_are_the_same_with_and_without_pyarrow(monkeypatch):
     x, words = np.array([1.0, 1e-05, -2.5e300]), np.array(['"a%"', '"NaN"', "1"], dtype=object)
     pieces = ['{"100 %s": ', x, ', "w": ', words, ', "x": ', x, "}"]
-    lines = [json.loads(line) for line in lines_of(pieces).splitlines()]
-    assert lines[1] == {"100 %s": 1e-05, "w": "NaN", "x": 1e-05}
+    lines = lines_of(pieces)
+    assert json.loads(lines.splitlines()[1]) == {"100 %s": 1e-05, "w": "NaN", "x": 1e-05}
     monkeypatch.setattr(numbers, "_FEW", 100)
-    assert [json.loads(line) for line in lines_of(pieces).splitlines()] == lines
+    assert lines_of(pieces) == lines
     assert lines_of(["all ", "same"]) == "all same"
 
 
