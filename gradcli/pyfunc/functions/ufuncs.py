@@ -13,7 +13,7 @@ import numpy as np
 from gradcli.errors import InputError
 from gradcli.graph import construct
 from gradcli.graph.construct import call, reshape
-from gradcli.graph.node import Node, cast, compare, const, elementwise
+from gradcli.graph.node import Node, cast, compare, const
 from gradcli.graph.shapes import broadcast_shapes
 from gradcli.pyfunc.functions.arguments import UNSET, boolean, number, rule
 from gradcli.pyfunc.tracer import OPS, RULES, UFUNCS, lift
@@ -53,7 +53,7 @@ for _name in (u for u in dir(np) if isinstance(getattr(np, u), np.ufunc) and u i
     _build = FUNCTIONS[_name]
     if isinstance(_build, partial) and len(_build.args) == 1 and _name not in ("maximum", "minimum"):
         OPS[getattr(np, _name).__name__] = _build.args[0]
-OPS |= {"maximum": "maximum", "minimum": "minimum", "negative": "neg"}
+OPS |= {"maximum": "maximum", "minimum": "minimum"}
 UFUNCS |= {name: _elementwise(name) for name in ("erf", "erfc", "gammaln", "loggamma", "gamma", "psi", "expit", "ndtr")}
 UFUNCS |= {
     "matmul": lambda a, b: construct.matmul(number(a), number(b)),
@@ -69,8 +69,6 @@ UFUNCS |= {
     "logical_xor": lambda a, b: compare("ne", *(cast(boolean(x), "float64") for x in (a, b))),
     "bitwise_xor": lambda a, b: compare("ne", *(cast(boolean(x), "float64") for x in (a, b))),
     **dict.fromkeys(("positive", "conjugate", "real", "real_if_close", "copy"), lambda x: call("identity", number(x))),
-    "negative": _defined(lambda x: elementwise("neg", x)),
-    "fabs": _elementwise("abs"),
     "float_power": _elementwise("power"),
     "rint": _elementwise("round"),
     "fmax": _defined(lambda a, b: call("maximum", a, b)),
