@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
@@ -80,11 +80,18 @@ class SymbolicJacobian:
     @property
     def where(self) -> dict[str, sympy.Expr]:
         """The definitions of the intermediates that entries mention."""
-        return dict(self.written.where)
+        return {name: self.definition(name) for name in self.defined}
 
     def definition(self, name: str) -> sympy.Expr:
         """Return the definition of one of these intermediates, which is simplified when it is first read."""
-        return self.written.where[name]
+        if name not in self._simplified:
+            with distribute(False):
+                self._simplified[name] = tidy(self.written.definitions[name])
+        return self._simplified[name]
+
+    @cached_property
+    def _simplified(self) -> dict[str, sympy.Expr]:
+        return {}
 
     def __repr__(self) -> str:
         return f"SymbolicJacobian(rows={self.rows}, columns={self.columns}, entries={self.entries}, where={self.where})"
@@ -103,13 +110,8 @@ def symbolic_jacobian(graph: Graph, wrt: Sequence[str] | None = None) -> Symboli
     >>> symbolic_jacobian(Graph.of({"x": x}, {"y": 3 * x**2})).entries
     {(0, 0): 6*x[0], (1, 1): 6*x[1]}
     """
-    return unwritten_jacobian(graph, graph.inputs if wrt is None else wrt).worked_out()
-
-
-def unwritten_jacobian(graph: Graph, wrt: Iterable[str], taken: Collection[str] = ()) -> SymbolicJacobian:
-    """Return the Jacobian without computing its formulas yet; no intermediate gets a name that is `taken`."""
-    leaves = {name: graph.inputs[name] for name in wrt}
-    return symbolic_entries(graph, graph.outputs, leaves, lambda: entries(graph, leaves), taken)
+    leaves = graph.leaves(wrt)
+    return symbolic_entries(graph, graph.outputs, leaves, lambda: entries(graph, leaves)).worked_out()
 
 
 def symbolic_entries(
@@ -140,31 +142,6 @@ class _Formulas:
     @property
     def length(self) -> int:
         return sum(map(length, (*self.entries.values(), *self.definitions.values())))
-
-    @cached_property
-    def where(self) -> Mapping[str, sympy.Expr]:
-        """The definitions, simplified as they are shown."""
-        return _Simplified(self.definitions)
-
-
-class _Simplified(Mapping[str, sympy.Expr]):
-    """Definitions of intermediates, each simplified when it is first read, because that takes long."""
-
-    def __init__(self, definitions: Mapping[str, sympy.Expr]) -> None:
-        self.definitions = definitions
-        self.read: dict[str, sympy.Expr] = {}
-
-    def __getitem__(self, name: str) -> sympy.Expr:
-        if name not in self.read:
-            with distribute(False):
-                self.read[name] = tidy(self.definitions[name])
-        return self.read[name]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self.definitions)
-
-    def __len__(self) -> int:
-        return len(self.definitions)
 
 
 def _best(graph: Graph, nodes: Mapping[EntryIndex, Node], taken: set[str]) -> _Formulas:

@@ -267,9 +267,9 @@ def sparse_jacobian(graph: Graph, wrt: Sequence[str], at: Named | None, notes: N
 
 def _formulas(graph: Graph, wrt: Sequence[str], matrix: Sparse, notes: Notes) -> Any:
     """Return the symbolic Jacobian, or None with a note where it would take too long."""
-    from gradcli.algebra.symbolic_jacobian import unwritten_jacobian
+    from gradcli.algebra.symbolic_jacobian import symbolic_jacobian
 
     if max(len(matrix.rows), formula_count(graph)) > MAX_FORMULAS:
         notes.add("note", f"formulas are left out: there are {len(matrix.rows):,} entries")
         return None
-    return unwritten_jacobian(graph, wrt).worked_out()
+    return symbolic_jacobian(graph, wrt)
