@@ -46,12 +46,12 @@ def where(condition: Node, a: Node | Exact, b: Node | Exact) -> Node:
     return selection("where", condition, lift(a), lift(b))
 
 
-def corner(condition: Node, there: Node | Exact, elsewhere: Node) -> Node:
-    """Return the node that is `elsewhere`, but `there` where the condition holds, and it has no value of its own.
+def corner(condition: Node, value: Node | Exact, formula: Node) -> Node:
+    """Return the node of a formula that has no value of its own where the condition holds, and this value there.
 
-    It computes what `where` computes; a formula shows `elsewhere` alone.
+    It computes what `where` computes; a page shows the formula alone.
     """
-    return selection("corner", condition, lift(there), elsewhere)
+    return selection("corner", condition, lift(value), formula)
 
 
 def selection(op: str, condition: Node, a: Node, b: Node) -> Node:

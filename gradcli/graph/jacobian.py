@@ -326,9 +326,7 @@ def _colours(lines: Sequence[_Line]) -> list[list[_Line]]:
 
 
 def _parts(
-    lines: _Lines,
-    crossing: Mapping[Node, int],
-    swept: Callable[[Iterable[tuple[Node, Node]]], Mapping[Node, Node]],
+    lines: _Lines, crossing: Mapping[Node, int], swept: Callable[[Iterable[tuple[Node, Node]]], Mapping[Node, Node]]
 ) -> dict[tuple[Node, Node], list[_Part]]:
     """Return for each block dy/dx its parts: the entries of the lines that are swept.
 

@@ -47,8 +47,7 @@ class Window:
         size, count = self.padded(length), self.fitting(length)
         if size < self.reach or count < 1:
             raise InputError(
-                f"a window of {self.reach} elements does not fit into {size}",
-                hint="elements of `padding` count",
+                f"a window of {self.reach} elements does not fit into {size}", hint="elements of `padding` count"
             )
         return count
 

@@ -35,12 +35,7 @@ class LatexNodeWriter(Writer):
 
     brackets = r"\left({}\right)"
 
-    def __init__(
-        self,
-        names: Mapping[Node, str],
-        implicit: bool = False,
-        latex: LatexNames | None = None,
-    ) -> None:
+    def __init__(self, names: Mapping[Node, str], implicit: bool = False, latex: LatexNames | None = None) -> None:
         """`implicit` leaves out what broadcasting does by itself; `latex` writes the names, as on the whole page."""
         super().__init__(names, implicit)
         self.latex = latex or LatexNames(names.values())

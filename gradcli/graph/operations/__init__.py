@@ -22,23 +22,9 @@ from gradcli.graph.operations import (
 )
 
 FAMILIES = (
-    arithmetic,
-    functions,
-    activations,
-    choices,
-    losses,
-    dense,
-    normalisations,
-    convolutions,
-    pools,
-    interpolation,
-    attention,
-    recurrent,
-    reductions,
-    linear_algebra,
-    spectra,
-    movement,
-)
+    arithmetic, functions, activations, choices, losses, dense, normalisations, convolutions, pools, interpolation,
+    attention, recurrent, reductions, linear_algebra, spectra, movement,
+)  # fmt: skip
 
 OPERATIONS: dict[str, Operation] = {op: row for family in FAMILIES for op, row in family.ROWS.items()}
 # The elementwise operation that joins the elements, by kind and operation.

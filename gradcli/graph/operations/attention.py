@@ -89,5 +89,5 @@ ROWS: dict[str, Operation] = {
         pullback=_attention_pullback,
         residuals=_residuals,
         options={"attn_mask": None, "scale": None},
-    ),
+    )
 }

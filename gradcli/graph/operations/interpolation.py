@@ -82,5 +82,5 @@ def _cubic(t: Array) -> dict[int, Array]:
 
 
 ROWS: dict[str, Operation] = {
-    "interpolate": defined(_interpolate, "size", "scale_factor", "mode", "align_corners", linear=(0,)),
+    "interpolate": defined(_interpolate, "size", "scale_factor", "mode", "align_corners", linear=(0,))
 }

@@ -103,10 +103,7 @@ ROWS: dict[str, Operation] = {
     ),
     "einsum": Operation("contraction", ("subscripts",), _einsum_pullback),
     "cross": Operation(
-        "along",
-        ("axis",),
-        lambda g, y, axis, a, b: [cross(b, g, axis), cross(g, a, axis)],
-        definition=written_cross,
+        "along", ("axis",), lambda g, y, axis, a, b: [cross(b, g, axis), cross(g, a, axis)], definition=written_cross
     ),
     "det": Operation(
         "matrix",

@@ -7,18 +7,7 @@ from collections.abc import Callable, Sequence
 from decimal import Decimal
 from fractions import Fraction
 
-from gradcli.graph.construct import (
-    axes_of,
-    call,
-    corner,
-    equal,
-    index,
-    reduce,
-    reshape,
-    softmax,
-    sum_to,
-    where,
-)
+from gradcli.graph.construct import axes_of, call, corner, equal, index, reduce, reshape, softmax, sum_to, where
 from gradcli.graph.dtypes import FLOATING
 from gradcli.graph.node import Node, compare, const, is_const
 from gradcli.graph.operation import Operation, defined, function

@@ -280,9 +280,6 @@ ROWS: dict[str, Operation] = {
         move=lambda axis, *parts, out=None: np.concatenate(same_points(parts), axis=axis, out=out),
     ),
     "stack": Operation(
-        "move",
-        ("axis",),
-        lambda g, y, axis, *parts: [sliced(g, axis, i) for i in range(len(parts))],
-        move=_stack,
+        "move", ("axis",), lambda g, y, axis, *parts: [sliced(g, axis, i) for i in range(len(parts))], move=_stack
     ),
 }

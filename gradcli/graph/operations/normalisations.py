@@ -105,11 +105,7 @@ def _through_norm(
     deviation = _deviation(x, axes, known["eps"])
     passed = g * factor(known["weight"]) if "weight" in known else g
     shift, share = (_kept(reduce("mean", a, axes), x, axes) for a in (passed, passed * normalised))
-    parts = {
-        "weight": g * normalised,
-        "bias": g,
-        "eps": -(passed * normalised) / (2 * deviation**2),
-    }
+    parts = {"weight": g * normalised, "bias": g, "eps": -(passed * normalised) / (2 * deviation**2)}
     of_options = (reshape(sum_to(parts[k], factor(a).shape if k != "eps" else ()), a.shape) for k, a in known.items())
     return [(passed - shift - normalised * share) / deviation, *of_options]
 

@@ -7,7 +7,7 @@ those where it nearly does, as in a narrow window, by a search for the least dis
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -38,6 +38,7 @@ _STEPS = 7  # of a search: a border is known to about ten digits then
 _TRIES = 4  # of points in regions that have none yet which decides something
 _ROUNDS = 3  # of dividing the lines where states change
 _BESIDE = 1e-6  # relative distance at which a region goes on: a point in it lies on no border
+_ORDERS = ("<", "<=", ">", ">=")
 _CLOSE = 1e-9  # relative distance of points that are not separated: about what rounding makes
 
 
@@ -47,19 +48,20 @@ def visit_regions(case: Case, points: Named, powers: Mapping[str, int], counts: 
     It returns which of them decide something: where one does not, others are tried.  `powers` are the powers of ten of
     inputs that are not near 1.
     """
-    conditions = _Conditions.of(case)
-    if conditions is None:
-        return
+    nodes = [n for n in scheduled([case.base, case.truth, case.yours]) if _has_regions(n)]
+    nodes += [side for n in scheduled([case.yours]) for side in _sides(n)]
     space = Space({name: x.shape for name, x in case.graph.inputs.items()}, powers, case.kinds)
+    regions = _Regions(case, space, nodes)
+    if not nodes or sum(n.size for n in nodes) > _CONDITIONS or regions.cost > _LARGE:
+        return
     known = space.flat(points)
-    states = conditions.states(space.points(known))
+    states = regions.states(known)
     if _is_complete(states):
         return
     result = np.empty((len(known), 0))
     for _ in range(2 if len(states) > 1 else 1):  # from the new regions, lines lead to more
-        bases = np.concatenate([result[:, :_BASES], known[:, :_BASES]], axis=1)
-        more = _new(case, conditions, space, bases, states, counts)
-        states = np.concatenate([states, conditions.states(space.points(more))], axis=1)
+        more = regions.new(np.concatenate([result[:, :_BASES], known[:, :_BASES]], axis=1), states, counts)
+        states = np.concatenate([states, regions.states(more)], axis=1)
         result = np.concatenate([result, more], axis=1)
         if not more.shape[1] or _is_complete(states):
             break
@@ -74,26 +76,16 @@ def _is_complete(states: Array) -> bool:
 
 
 @dataclass(frozen=True)
-class _Conditions:
-    """The conditions and step functions of a claim's graphs, whose states divide the inputs into regions."""
+class _Regions:
+    """The regions into which conditions and step functions of a claim's graphs divide the inputs."""
 
     case: Case
-    nodes: tuple[Node, ...]
-    compared: tuple[tuple[Node, Node], ...]
+    space: Space
+    nodes: Sequence[Node]
 
-    @staticmethod
-    def of(case: Case) -> _Conditions | None:
-        nodes = [n for n in scheduled([case.base, case.truth, case.yours]) if _has_regions(n)]
-        nodes += [side for n in scheduled([case.yours]) for side in _sides(n)]
-        if not nodes or sum(n.size for n in nodes) > _CONDITIONS:
-            return None
-        compared = [(n.args[0], n.args[1]) for n in nodes if n.dtype == "bool" and _compares(n)]
-        result = _Conditions(case, tuple(nodes), tuple(compared))
-        return result if result.cost <= _LARGE else None
-
-    def states(self, points: Named) -> Array:
+    def states(self, flat: Array) -> Array:
         """Return the values of all conditions, of shape (elements, points)."""
-        return self.evaluate(points)[0]
+        return self.evaluate(self.space.points(flat))[0]
 
     def evaluate(self, points: Named) -> tuple[Array, Array]:
         """Return the values of all conditions, and how far what is compared is from being equal.
@@ -101,33 +93,59 @@ class _Conditions:
         Both have the shape (elements, points).
         """
         values = self._values(points)
-        states, differences = values[: len(self.nodes)], values[len(self.nodes) :]
-        none = np.empty((0, next(iter(points.values())).shape[-1]))
-        return np.concatenate(states), np.abs(np.concatenate(differences)) if differences else none
+        states, differences = np.concatenate(values[: len(self.nodes)]), values[len(self.nodes) :]
+        return states, np.abs(np.concatenate(differences)) if differences else np.empty((0, states.shape[1]))
 
     @cached_property
     def _values(self) -> Callable[[Named], list[Array]]:
-        return numbers_of(self.case.graph, [*self.nodes, *(a - b for a, b in self.compared)])
+        compared = (n.args for n in self.nodes if n.dtype == "bool" and OPERATIONS[n.op].infix in _ORDERS)
+        return numbers_of(self.case.graph, [*self.nodes, *(a - b for a, b in compared)])
 
     @cached_property
     def cost(self) -> int:
         """The number of values computed at a point, for the conditions and for the system."""
         return sum(n.size for n in scheduled([*self.nodes, self.case.base, self.case.truth, self.case.yours]))
 
+    def new(self, bases: Array, known: Array, counts: Callable[[Named], Array]) -> Array:
+        """Return points on lines through the bases that lie in regions with new states, and count."""
+        lines = Lines.of(self.evaluate, self.cost, self.space, bases).divided()
+        flat = lines.flat(*lines.between())
+        base, truth = numbers(self.case.graph, self.space.points(flat), [self.case.base, self.case.truth])
+        order = np.lexsort((strangeness(self.space, flat), ~truth.any(axis=0)))  # where all is 0, little is seen
+        flat = flat[:, order[np.isfinite(np.concatenate([base, truth])).all(axis=0)[order]]]
+        states, result = self.states(flat), flat[:, :0]
+        for _ in range(_TRIES):
+            chosen = _choice(states, known)
+            if not chosen:
+                break
+            points = self._rounded(flat[:, chosen])
+            good = counts(self.space.points(points))
+            result = np.concatenate([result, points[:, good]], axis=1)
+            known = np.concatenate([known, states[:, chosen][:, good]], axis=1)
+            flat, states = np.delete(flat, chosen, axis=1), np.delete(states, chosen, axis=1)
+            if good.all():
+                break
+        return result
 
-def _compares(node: Node) -> bool:
-    return OPERATIONS[node.op].infix in ("<", "<=", ">", ">=")
+    def _rounded(self, flat: Array) -> Array:
+        """Return points with as few digits as leave them in their regions."""
+        states = self.states(flat)
+
+        def stay(shorter: Array) -> Array:
+            around = [self.states(shorter * (1 + side)) for side in (0, _BESIDE, -_BESIDE)]
+            return np.asarray(np.all([(s == states).all(axis=0) for s in around], axis=0))
+
+        return shortest(flat, (rounded(flat, digits) for digits in range(2, 8)), stay)
+
+
+def _is_step(node: Node) -> bool:
+    return node.op in OPERATIONS and OPERATIONS[node.op].kind == "step"
 
 
 def _has_regions(node: Node) -> bool:
     """Return whether a node is constant in each of several regions, and not different at their borders alone."""
-    if not node.args or node.op not in OPERATIONS:
-        return False
-    if OPERATIONS[node.op].kind == "step":
-        return True
-    if OPERATIONS[node.op].infix in ("==", "!="):
-        return any(a.op in OPERATIONS and OPERATIONS[a.op].kind == "step" for a in node.args)
-    return _compares(node)
+    infix = OPERATIONS[node.op].infix if node.args else ""
+    return _is_step(node) or infix in _ORDERS or (infix in ("==", "!=") and any(map(_is_step, node.args)))
 
 
 def _sides(node: Node) -> Iterator[Node]:
@@ -139,7 +157,7 @@ def _sides(node: Node) -> Iterator[Node]:
     if row is None or row.kind != "elementwise" or row.corner is None:
         return
     for n in scheduled([row.corner.at(node, *node.args)], node.args):
-        if n.op == "eq" and not any(a.op in OPERATIONS and OPERATIONS[a.op].kind == "step" for a in n.args):
+        if n.op == "eq" and not any(map(_is_step, n.args)):
             yield compare("gt", *n.args)
 
 
@@ -299,31 +317,6 @@ class Lines:
         return self.line[cells], (self.t[cells] + self.t[cells + 1]) / 2
 
 
-def _new(
-    case: Case, conditions: _Conditions, space: Space, bases: Array, known: Array, counts: Callable[[Named], Array]
-) -> Array:
-    """Return points on lines through the bases that lie in regions with new states, and count."""
-    lines = Lines.of(conditions.evaluate, conditions.cost, space, bases).divided()
-    flat = lines.flat(*lines.between())
-    base, truth = numbers(case.graph, space.points(flat), [case.base, case.truth])
-    order = np.lexsort((strangeness(space, flat), ~truth.any(axis=0)))  # where all is 0, little is seen
-    flat = flat[:, order[np.isfinite(np.concatenate([base, truth])).all(axis=0)[order]]]
-    states = conditions.states(space.points(flat))
-    result = flat[:, :0]
-    for _ in range(_TRIES):
-        chosen = _choice(states, known)
-        if not chosen:
-            break
-        points = _rounded(conditions, space, flat[:, chosen])
-        good = counts(space.points(points))
-        result = np.concatenate([result, points[:, good]], axis=1)
-        known = np.concatenate([known, states[:, chosen][:, good]], axis=1)
-        flat, states = np.delete(flat, chosen, axis=1), np.delete(states, chosen, axis=1)
-        if good.all():
-            break
-    return result
-
-
 def strangeness(space: Space, flat: Array) -> Array:
     """Return by how many powers of ten the numbers of each point differ from their usual sizes."""
     sizes = np.abs(flat) / space.sizes[:, None]
@@ -348,17 +341,6 @@ def _choice(states: Array, known: Array) -> list[int]:
         ]
         chosen += sorted(new)[:_PATTERNS]
     return chosen
-
-
-def _rounded(conditions: _Conditions, space: Space, flat: Array) -> Array:
-    """Return points with as few digits as leave them in their regions."""
-    states = conditions.states(space.points(flat))
-
-    def stay(shorter: Array) -> Array:
-        around = [conditions.states(space.points(shorter * (1 + side))) for side in (0, _BESIDE, -_BESIDE)]
-        return np.asarray(np.all([(s == states).all(axis=0) for s in around], axis=0))
-
-    return shortest(flat, (rounded(flat, digits) for digits in range(2, 8)), stay)
 
 
 @np.errstate(all="ignore")

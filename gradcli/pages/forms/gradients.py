@@ -69,12 +69,7 @@ class _GradientWriter:
     """Writes gradients as formulas in the user's names, or also in adjoints of named intermediates."""
 
     def __init__(
-        self,
-        result: Result,
-        known: Mapping[Node, Exact],
-        names: Mapping[Node, str],
-        loss: str,
-        at: Named | None,
+        self, result: Result, known: Mapping[Node, Exact], names: Mapping[Node, str], loss: str, at: Named | None
     ) -> None:
         self.result = result
         self.known = known

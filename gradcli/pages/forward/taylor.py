@@ -108,10 +108,7 @@ class Taylor(Question):
         numbers = np.array([float(values[0][n]) for n in self._nodes]) + 0.0
         coefficients = tuple(_coefficients(self._written, at, numbers))
         value, *others = numbers.tolist()
-        results = {
-            "values": dict(zip(self.names, others, strict=True)),
-            "taylor": [float(c) for c in coefficients],
-        }
+        results = {"values": dict(zip(self.names, others, strict=True)), "taylor": [float(c) for c in coefficients]}
         return Point(at, {self.output: np.asarray(value)}, results, more={"coefficients": coefficients})
 
     def first(self, result: Result) -> dict[str, Any]:

@@ -167,8 +167,5 @@ def _product_sections(result: Result, p: Point) -> dict[str, Callable[[], Sequen
     lines = tuple(Line((Words((HVP, " for ", Name(name))), Value(value)), strong=True) for name, value in products)
     return {
         "system": lambda: [system_section(result, p.at, p.outputs)],
-        "hessian": lambda: [
-            Section("hessian", (rates(p.values["u"]), said)),
-            Section("hessian", (Equations(lines),)),
-        ],
+        "hessian": lambda: [Section("hessian", (rates(p.values["u"]), said)), Section("hessian", (Equations(lines),))],
     }
