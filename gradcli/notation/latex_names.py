@@ -16,17 +16,9 @@ _SPELLED |= {name: name for name in ("varepsilon", "vartheta", "varpi", "varrho"
 _GREEK["ε"] = "varepsilon"
 _CONSTANTS = ("pi", "π")  # as variables they are not to look like the number
 _ACCENTS = {
-    "\u0300": "grave",
-    "\u0301": "acute",
-    "\u0302": "hat",
-    "\u0303": "tilde",
-    "\u0304": "bar",
-    "\u0306": "breve",
-    "\u0307": "dot",
-    "\u0308": "ddot",
-    "\u030c": "check",
-    "\u20d7": "vec",
-}
+    "\u0300": "grave", "\u0301": "acute", "\u0302": "hat", "\u0303": "tilde", "\u0304": "bar", "\u0306": "breve",
+    "\u0307": "dot", "\u0308": "ddot", "\u030c": "check", "\u20d7": "vec",
+}  # fmt: skip
 _DOTS = r"\dots"  # of names that are left out
 _MARKS = {"\u0304": "bar", "\u0307": "dot"}  # of adjoints, and of tangents
 WORDS = (r"\mathit{", r"\mathtt{", r"\texttt{")  # what names of several letters begin with

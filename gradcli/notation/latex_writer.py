@@ -18,15 +18,8 @@ MAX_COLUMNS = 10  # of amsmath's matrices
 ALL = "{:}"  # a colon without the spaces of a relation
 # Signs of conditions that LaTeX writes in its own way.
 SIGNS = {
-    "<=": r"\leq",
-    ">=": r"\geq",
-    "==": "=",
-    "!=": r"\neq",
-    "&": r"\wedge",
-    "|": r"\vee",
-    "~": r"\neg",
-    "%": r"\bmod",
-}
+    "<=": r"\leq", ">=": r"\geq", "==": "=", "!=": r"\neq", "&": r"\wedge", "|": r"\vee", "~": r"\neg", "%": r"\bmod",
+}  # fmt: skip
 LETTERS = {"gamma": r"\Gamma", "digamma": r"\psi", "polygamma": r"\psi"}  # unless a variable is one
 
 
