@@ -51,7 +51,7 @@ class ArrayForms(Algebra):
             return s
         result: Sum = {}
         for product, number in self.expanded(s).items():
-            for one in keys.keys() & {node for node, exponent in product if exponent > 0}:
+            for one in [node for node, exponent in self.ordered(product) if exponent > 0 and node in keys]:
                 rest: Product = frozenset(f for f in product if f[0] is not one)
                 of_ones = {product - rest: number}
                 taken = self.mapped({rest: Fraction(1)}, partial(self._element, one, keys[one]))
@@ -92,7 +92,7 @@ def _flat(form: ArrayForms, s: Sum) -> Sum:
 
 def _together(form: ArrayForms, s: Sum) -> Sum:
     """Return X.T @ (a + b) for X.T @ a + X.T @ b."""
-    products = [(p, f) for p in s for f in p if f[1] == 1 and form.operands(f[0], "matmul")]
+    products = [(p, f) for p in s for f in form.ordered(p) if f[1] == 1 and form.operands(f[0], "matmul")]
     for (first, f), (second, g) in combinations(products, 2):
         pairs = list(zip(f[0].args, g[0].args, strict=True))
         for k, (a, b) in enumerate(pairs):

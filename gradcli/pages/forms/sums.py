@@ -248,7 +248,7 @@ class Algebra(ABC):
         result: Sum = {}
         for product, number in s.items():
             part = constant(number)
-            for node, exponent in self._ordered(product):
+            for node, exponent in self.ordered(product):
                 new = self.mapped(self.sums[node], change) if node in self.sums else change(node)
                 new = None if new is None else self.power(new, exponent)
                 if new is None:
@@ -261,14 +261,14 @@ class Algebra(ABC):
         """Return the letters of a sum, those of its factors that are sums among them."""
         result: dict[Node, None] = {}
         for product in s:
-            for node, _ in self._ordered(product):
+            for node, _ in self.ordered(product):
                 result |= self.letters(self.sums[node]) if node in self.sums else {node: None}
         return result
 
     def expanded(self, s: Sum) -> Sum:
         """Return a sum multiplied out; as it is, if that would be long."""
         whole = s
-        while inside := [(p, n) for p in s for n, k in self._ordered(p) if k > 0 and n in self.sums]:
+        while inside := [(p, n) for p in s for n, k in self.ordered(p) if k > 0 and n in self.sums]:
             # Sums of quotients come first: what they are multiplied by may cancel.
             product, node = min(inside, key=lambda pair: all(k > 0 for p in self.sums[pair[1]] for _, k in p))
             rest = joined(product, frozenset({(node, -1)}))
@@ -385,7 +385,7 @@ class Algebra(ABC):
         above: list[Node] = []
         below: list[Node] = []
         negative = number < 0
-        for node, exponent in self._ordered(product):
+        for node, exponent in self.ordered(product):
             base = node
             if node in self.sums:
                 opposite = negative and exponent % 2 == 1 and min(s := self.sums[node].values()) < 0 < max(s)
@@ -401,7 +401,8 @@ class Algebra(ABC):
         whole = elementwise("div", whole, reduce(_times, below)) if below else whole
         return elementwise("neg", whole) if negative and not signed else whole
 
-    def _ordered(self, product: Product) -> list[tuple[Node, int]]:
+    def ordered(self, product: Product) -> list[tuple[Node, int]]:
+        """Return the factors of a product in the order in which they are written."""
         return sorted(product, key=lambda f: (bool(f[0].shape), f[0] in self.sums, self.ranks[f[0]]))
 
     def _rank(self, product: Product) -> int:
