@@ -6,7 +6,6 @@ import sys
 
 from gradcli.explore.app import Setting, run_app
 from gradcli.explore.state import Explorer, State
-from gradcli.pytorch.backward import Call
 from gradcli.script.scene import CallScene
 from gradcli.script.shown import Printed
 
@@ -18,9 +17,9 @@ class Stops(Printed):
         super().__init__()
         self.unicode = unicode
 
-    def explained(self, call: Call, scene: CallScene, title: str, text: str) -> None:
+    def explained(self, scene: CallScene, title: str, text: str) -> None:
         """Show the page of a call, and let its system be explored; Ctrl-C ends the script there."""
-        super().explained(call, scene, title, text)
+        super().explained(scene, title, text)
         recorded = scene.recorded
         if scene.trouble or not recorded.wrt:
             return

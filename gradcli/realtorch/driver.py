@@ -6,7 +6,7 @@ import functools
 import os
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from types import CodeType
 from typing import Any
@@ -20,9 +20,9 @@ from gradcli.realtorch.names import Names
 from gradcli.realtorch.quiet import unseen
 from gradcli.realtorch.sites import frames, site_of, user_frames
 from gradcli.realtorch.steps import Steps
-from gradcli.realtorch.sweep import Sweep
+from gradcli.realtorch.sweep import Sweep, is_leaf, nodes_behind
 from gradcli.realtorch.updates import Updates
-from gradcli.realtorch.values import PLAIN
+from gradcli.realtorch.values import PLAIN, tensors_in
 from gradcli.realtorch.writing import Request, Writer
 from gradcli.record.record import CallSite, OptimizerStep, Record
 
@@ -55,6 +55,7 @@ class Session:
         self.explained: set[tuple[str, int, int]] = set()
         self._done: dict[tuple[int, int], tuple[CallSite, CodeType]] = {}  # what needs no page, by code and instruction
         self.is_recording = False
+        self.has_ended = False  # before the program has
         self._again = 0  # how often a line was reached again since the last page
         self._wrappers: list[tuple[Any, str, Any, Any]] = []  # of whom, its name, what was there, and what is
         self._process = os.getpid()
@@ -73,6 +74,7 @@ class Session:
             with unseen(), self.steps.listening() if self.steps is not None else nullcontext():
                 yield
         finally:
+            self.has_ended = not self.is_recording
             self._end_if_on_top()
             self._unwrap()
             self.updates.finish(self.reached)
@@ -164,6 +166,7 @@ class Session:
                 return function(*args, **kwargs)
             key = site.file, site.line, site.instruction
             self.reached[site] += 1
+            self.recording.last = site
             wanted = self.wants(site, self.reached[site])
             request = _request(name, args, kwargs, site) if wanted else None
             if request is None:
@@ -171,7 +174,13 @@ class Session:
                 has_no_page = self.lines is not None and self.reached[site] > self.lines.round
                 if has_no_page and not self.is_recording and frame is not None:
                     self._done[id(frame.f_code), frame.f_lasti] = site, frame.f_code
-                return function(*args, **kwargs)
+                given = _given(name, args, kwargs)
+                keeps = not self.is_recording or given.get("retain_graph") or given.get("create_graph")
+                roots = [y for y in tensors_in(given.get(_ROOTS[name])) if y.grad_fn is not None]
+                nodes = {} if keeps else nodes_behind(y.grad_fn for y in roots)
+                result = function(*args, **kwargs)
+                _free(nodes, site)
+                return result
             names = Names(user_frames(frame))
             request.tensors, request.modules = names.tensors, names.modules
             request.retaining = [
@@ -192,6 +201,8 @@ class Session:
                 sweep.finish()
             request.returned = result if isinstance(result, tuple) else ()
             self.explained.add(key)
+            for each in sweep.leaves.values():
+                self.recording.reached[each.tensor] = site
             self._again = 0
             self.updates.watch(site, self.reached[site], [leaf.tensor for leaf in sweep.leaves.values()], due=1)
             self._explain(writer, fault)
@@ -207,8 +218,7 @@ class Session:
         except Exception as error:
             record = error
         if request.freed:
-            for node in writer.sweep.nodes:
-                node.metadata.pop(KEY, None)
+            _free(writer.sweep.nodes, request.site)
         with torch._C.DisableTorchFunction():
             self.explain(record, request.site, self.is_recording)
 
@@ -240,16 +250,25 @@ class Session:
         self.updates.begin(self.reached)
 
 
-def _request(name: str, args: Any, kwargs: Any, site: CallSite) -> Request | None:
-    """Return what a call of `backward` or `grad` asks for; None where PyTorch is about to raise an error."""
+_ROOTS = {"backward": "tensors", "grad": "outputs"}
+
+
+def _given(name: str, args: Any, kwargs: Any) -> dict[str, Any]:
+    """Return the arguments of `backward` or `grad` by their names."""
     names = {
         "backward": ("tensors", "grad_tensors", "retain_graph", "create_graph", "grad_variables", "inputs"),
         "grad": ("outputs", "inputs", "grad_outputs", "retain_graph", "create_graph"),
     }[name]
-    given = dict(zip(names, args, strict=False)) | kwargs
+    given: dict[str, Any] = dict(zip(names, args, strict=False)) | kwargs
+    return given
+
+
+def _request(name: str, args: Any, kwargs: Any, site: CallSite) -> Request | None:
+    """Return what a call of `backward` or `grad` asks for; None where PyTorch is about to raise an error."""
+    given = _given(name, args, kwargs)
     if given.get("is_grads_batched"):
         return None
-    roots = _sequence(given.get(names[0]))
+    roots = _sequence(given.get(_ROOTS[name]))
     v = _sequence(given.get("grad_tensors" if name == "backward" else "grad_outputs")) or [None] * len(roots)
     if not roots or len(v) != len(roots) or not all(isinstance(y, torch.Tensor) and y.requires_grad for y in roots):
         return None
@@ -264,6 +283,14 @@ def _request(name: str, args: Any, kwargs: Any, site: CallSite) -> Request | Non
         None if inputs is None else [x for x in _sequence(inputs) if isinstance(x, torch.Tensor)],
         all(g is None for g in v), creates, not (creates if keeps is None else keeps),
     )  # fmt: skip
+
+
+def _free(nodes: Iterable[Any], site: CallSite) -> None:
+    """Keep no numbers of the calls whose nodes a backward has freed."""
+    for node in nodes:
+        for edge in () if is_leaf(node) else node.metadata.get(KEY, {}).values():
+            if edge.call is not None:
+                edge.call.free(site)
 
 
 def _sequence(x: Any) -> Sequence[Any]:

@@ -11,20 +11,24 @@ from contextlib import contextmanager
 from functools import cache
 from itertools import count
 from types import FunctionType
-from typing import Any, NamedTuple
+from typing import Any
 from weakref import WeakSet
 
 import torch
 from torch.overrides import TorchFunctionMode, resolve_name
 from torch.utils.weak import WeakIdKeyDictionary
 
+from gradcli.pytorch.cuts import How, Kind
 from gradcli.realtorch.binding import bound
 from gradcli.realtorch.sites import frames, is_called_by_program, site_of
-from gradcli.realtorch.values import COPIED, PLAIN, Call, Edge, Value, dtype_name, numbers_of, tensors_in
+from gradcli.realtorch.sweep import is_leaf, nodes_behind
+from gradcli.realtorch.values import COPIED, PLAIN, Call, Edge, Lost, Value, dtype_name, numbers_of, tensors_in
 from gradcli.record.record import NOWHERE, CallSite
 
 KEY = "gradcli"  # of what the metadata of a node holds
-_MOST_LOST = 1000  # calls that cut something off, of which reasons are looked for
+_MOST_LOST = 1000  # lines that cut something off, and memories that are written into
+_MOST_CHANGES = 3  # before the last one, of a memory
+_MOST_NODES = 5_000  # of PyTorch's graph, behind what is cut off
 _ATTRIBUTES = {"T", "mT", "H", "mH", "real", "imag"}  # that are computed
 # What returns no tensor that is computed of its operands, or looks at these alone.
 _PASSED = frozenset(
@@ -38,13 +42,17 @@ _PASSED = frozenset(
 )  # fmt: skip
 
 
-class Lost(NamedTuple):
-    """A call whose result has no history, though an operand has one: why, and where."""
-
-    kind: str
-    code: str
-    site: CallSite
-    sources: list[Value]
+_READ = {
+    "item": Kind.NUMBER,
+    "tolist": Kind.LIST,
+    "numpy": Kind.ARRAY,
+    "__float__": Kind.NUMBER,
+    "__int__": Kind.NUMBER,
+}
+_COPIES = ("tensor", "as_tensor", "asarray")
+_INDICES = frozenset(("argmax", "argmin", "argsort", "max", "min", "median", "mode", "sort", "topk", "kthvalue"))
+_CASTS = frozenset(("long", "int", "short", "char", "byte", "bool", "to", "type", "type_as"))
+_WHY = {Kind.UNRECORDED: "no_grad", Kind.DISCRETE: "integers", Kind.INDICES: "integers"}
 
 
 class Recording(TorchFunctionMode):  # type: ignore[misc]
@@ -55,10 +63,14 @@ class Recording(TorchFunctionMode):  # type: ignore[misc]
         self.clock = count(1)
         self.values: Any = WeakIdKeyDictionary()  # the last value of each tensor
         self.leaves: Any = WeakIdKeyDictionary()  # the edge of each leaf
-        self.cuts: Any = WeakIdKeyDictionary()  # why a tensor has no history, and where it lost it
+        self.cuts: Any = WeakIdKeyDictionary()  # why a tensor has no history, where it lost it, and by what
         self.cleared: Any = WeakIdKeyDictionary()  # where `.grad` of a tensor was set to None
         self.uses: Any = WeakIdKeyDictionary()  # where a leaf was read since the last backward
-        self.lost: list[Lost] = []  # what was cut off since then
+        self.lost: dict[tuple[str, int], Lost] = {}  # what was cut off, by its file and its line
+        self.swept = 0  # the clock of the last backward
+        self.last: CallSite | None = None  # where that was
+        self.reached: Any = WeakIdKeyDictionary()  # where the last explained backward of a leaf was
+        self.changes: dict[int, list[tuple[int, CallSite]]] = {}  # when and where a memory was written into
         self.shared: dict[int, WeakSet[Value]] = {}  # the values that are kept by reference, by their memory
         self.parents: list[Call] = []  # the Python functions that are entered
         self.depth = 0  # how many backwards run
@@ -193,7 +205,7 @@ class Recording(TorchFunctionMode):  # type: ignore[misc]
 
     def _new(self, x: torch.Tensor, edge: Edge | None, role: str, site: CallSite) -> Value:
         is_small = x.numel() <= COPIED
-        why, at = self.cuts.get(x, ("", NOWHERE)) if edge is None else ("", site)
+        why, at, lost = self.cuts.get(x, ("", NOWHERE, None)) if edge is None else ("", site, None)
         if edge is None and not why and role == "parameter":
             why = "frozen"
         elif edge is None and not why:
@@ -201,7 +213,7 @@ class Recording(TorchFunctionMode):  # type: ignore[misc]
         memory = _memory(x)
         value = Value(
             tuple(x.shape), dtype_name(x.dtype), max(0, _version(x)), memory, edge is not None, edge, role,
-            numbers_of(x) if is_small else None, None if is_small else x.detach(), why, at,
+            numbers_of(x) if is_small else None, None if is_small else x.detach(), why, at, lost=lost,
             layout=(x.storage_offset(), x.stride()) if edge is None and x.layout == torch.strided else None,
         )  # fmt: skip
         if not is_small:
@@ -210,11 +222,15 @@ class Recording(TorchFunctionMode):  # type: ignore[misc]
         return value
 
     def _before_write(self, name: str, operands: list[torch.Tensor], kwargs: dict[str, Any]) -> None:
-        """Copy the values that share the memory of what a call writes into."""
-        if not self.shared or not (is_in_place(name) or "out" in kwargs):
+        """Copy the values that share the memory of what a call writes into, and keep where it does."""
+        if not (is_in_place(name) or "out" in kwargs):
             return
+        now = next(self.clock), self._where()[0]
+        if len(self.changes) >= _MOST_LOST:
+            self.changes.clear()
         written = operands if name.startswith("_foreach") else [*operands[:1], *tensors_in(kwargs.get("out"))]
         for x in written:
+            self.changes[_memory(x)] = [*self.changes.get(_memory(x), ())[-_MOST_CHANGES:], now]
             for value in self.shared.pop(_memory(x), ()):
                 value.copy()
 
@@ -223,27 +239,31 @@ class Recording(TorchFunctionMode):  # type: ignore[misc]
     def _note_cuts(self, name: str, operands: list[torch.Tensor], result: Any) -> None:
         """Keep why results have no history, though an operand has one."""
         with PLAIN():
-            if not any(x.requires_grad or x in self.cuts for x in operands):
-                return
+            sources = [x for x in operands if x.requires_grad or x in self.cuts]
             results = [x for x in tensors_in(result) if not x.requires_grad]
-            if not results:
+            if not sources or not (results or name in _READ):
                 return
-            known = next((self.cuts[x] for x in operands if x in self.cuts), None)
+            known = next((self.cuts[x] for x in sources if x in self.cuts), None)
+            how: How | None = _how(name, results)
             site = self._where()[0]
-            sources = [self.value(x) for x in operands if x.requires_grad]
-            for x in results:
-                if not (x.is_floating_point() or x.is_complex()):
-                    why = "integers"
-                elif name in ("detach", "detach_", "data"):
-                    why = "detached"
-                elif not torch.is_grad_enabled():
-                    why = "no_grad"
-                else:
-                    why = known[0] if known else "detached"
-                self.cuts[x] = why, known[1] if known and why == known[0] else site
+            if not any(x.requires_grad for x in sources) and how is not None and how.kind in _WHY:
+                how = None  # which has no history because an operand has none
             # What a library does by itself, as `deepcopy` does, is no line of the program's forward pass.
-            if sources and len(self.lost) < _MOST_LOST and is_called_by_program(sys._getframe(1)):
-                self.lost.append(Lost(self.cuts[results[0]][0], f".{name}()", site, sources))
+            lost = known[2] if known else None
+            if how is not None and is_called_by_program(sys._getframe(1)) and len(self.lost) < _MOST_LOST:
+                lost = self.lost.setdefault((site.file, site.line), Lost(site))
+                lost.add(how, next(self.clock), [*self._leaves(sources)])
+            for x in results:
+                why = known[0] if known and how is None else _WHY.get(how.kind, "detached") if how else "detached"
+                self.cuts[x] = why, known[1] if known and why == known[0] else site, lost
+
+    def _leaves(self, tensors: list[torch.Tensor]) -> Iterator[torch.Tensor]:
+        """Yield the leaves that tensors were computed from."""
+        yield from (x for x in tensors if x.requires_grad and x.grad_fn is None)
+        for lost in [self.cuts[x][2] for x in tensors if x in self.cuts]:
+            yield from lost.leaves if lost is not None else ()
+        nodes = nodes_behind((x.grad_fn for x in tensors if x.grad_fn is not None), _MOST_NODES)
+        yield from (node.variable for node in nodes if is_leaf(node))
 
     def _assigned(self, kind: str, func: Any, args: Any, kwargs: Any) -> Any:
         """Set an attribute: `.grad`, `.data` or `requires_grad`."""
@@ -258,7 +278,7 @@ class Recording(TorchFunctionMode):  # type: ignore[misc]
             if is_required:
                 self.cuts.pop(x, None)
             else:
-                self.cuts[x] = "frozen", self._where()[0]
+                self.cuts[x] = "frozen", self._where()[0], None
         return result
 
     @contextmanager
@@ -269,10 +289,28 @@ class Recording(TorchFunctionMode):  # type: ignore[misc]
             yield self.depth == 1
         finally:
             self.depth -= 1
-            if not self.depth and self.lost:
-                self.lost.clear()
-            if not self.depth and len(self.uses):
-                self.uses.clear()
+            if not self.depth:
+                self.swept = next(self.clock)
+                if len(self.uses):
+                    self.uses.clear()
+
+
+def _how(name: str, results: list[torch.Tensor]) -> How:
+    """Return how a function of PyTorch's cuts its results off from the graph."""
+    if name in ("detach", "detach_"):
+        return How(Kind.DETACHED, f".{name}()")
+    if name == "data":
+        return How(Kind.DETACHED, ".data")
+    if name in _READ:
+        return How(_READ[name], {"__float__": "float()", "__int__": "int()"}.get(name, f".{name}()"))
+    if name in _COPIES:
+        return How(Kind.COPIED, "torch.tensor", "…")
+    if not torch.is_grad_enabled():
+        return How(Kind.UNRECORDED, "inference_mode()" if torch.is_inference_mode_enabled() else "no_grad()")
+    if name in _INDICES:
+        return How(Kind.INDICES, name)
+    plain = name.strip("_")
+    return How(Kind.DISCRETE, "cast" if name in _CASTS else plain)
 
 
 def edges_of(node: Any) -> dict[int, Edge]:

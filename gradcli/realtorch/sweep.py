@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from functools import partial
 from typing import Any
@@ -30,28 +31,19 @@ class Sweep:
     them.
     """
 
-    def __init__(self, roots: Iterable[Node]) -> None:
-        self.nodes: dict[Node, None] = {}
+    def __init__(self, roots: Iterable[Node], hooks: bool = True) -> None:
         self.leaves: dict[Node, Leaf] = {}
         self.received: dict[Node, Sequence[Any]] = {}
         self.sent: dict[Node, Sequence[Any]] = {}
         self._handles: list[Any] = []
         with PLAIN():
-            self._collect(roots)
-
-    def _collect(self, roots: Iterable[Node]) -> None:
-        stack = [*roots]
-        while stack:
-            node = stack.pop()
-            if node in self.nodes:
-                continue
-            self.nodes[node] = None
-            if is_leaf(node):
-                self.leaves[node] = leaf = Leaf(node.variable)
-                self._handles.append(node.register_prehook(partial(_add, leaf)))
-            else:
-                self._handles.append(node.register_hook(partial(self._pulled, node)))
-                stack += [n for n, _ in node.next_functions if n is not None]
+            self.nodes = nodes_behind(roots)
+            for node in self.nodes:
+                if is_leaf(node):
+                    self.leaves[node] = leaf = Leaf(node.variable)
+                    self._handles += [node.register_prehook(partial(_add, leaf))] if hooks else []
+                elif hooks:
+                    self._handles.append(node.register_hook(partial(self._pulled, node)))
 
     def _pulled(self, node: Node, sent: Sequence[Any], received: Sequence[Any]) -> None:
         self.received[node], self.sent[node] = received, sent
@@ -72,3 +64,15 @@ def _add(leaf: Leaf, received: Sequence[Any]) -> None:
 def is_leaf(node: Node) -> bool:
     """Return whether a node of the graph accumulates the gradient of a leaf."""
     return type(node).__name__ == "AccumulateGrad"
+
+
+def nodes_behind(roots: Iterable[Node], most: float = math.inf) -> dict[Node, None]:
+    """Return nodes, and those that a backward from them goes through, in the order in which they lead down."""
+    nodes: dict[Node, None] = {}
+    stack = [*roots]
+    while stack and len(nodes) < most:
+        node = stack.pop()
+        if node not in nodes:
+            nodes[node] = None
+            stack += [n for n, _ in node.next_functions if n is not None]
+    return nodes

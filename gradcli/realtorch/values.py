@@ -9,7 +9,9 @@ from typing import Any
 
 import numpy as np
 import torch
+from torch.utils.weak import WeakIdKeyDictionary
 
+from gradcli.pytorch.cuts import How
 from gradcli.record.numbers import Numbers
 from gradcli.record.record import NOWHERE, CallSite
 
@@ -67,6 +69,22 @@ class Edge:
         self.call, self.result = call, result
 
 
+class Lost:
+    """A line that cuts numbers off from the graph: how it does, the leaves that they came from, and when it did."""
+
+    def __init__(self, site: CallSite) -> None:
+        self.site, self.clock = site, 0
+        self.hows: dict[How, None] = {}
+        self.leaves: Any = WeakIdKeyDictionary()
+
+    def add(self, how: How, clock: int, leaves: list[torch.Tensor]) -> None:
+        """Add a way in which the line cuts something off."""
+        self.clock = clock
+        self.hows[how] = None
+        for x in leaves:
+            self.leaves[x] = None
+
+
 @dataclass(eq=False)
 class Value:
     """A tensor's numbers at a moment; a change in place makes another value.
@@ -87,6 +105,7 @@ class Value:
     why_not: str = ""
     site: CallSite = NOWHERE
     changed: bool = False  # whether it was written into, unseen, before its page
+    lost: Lost | None = None  # what cut it off
     layout: tuple[int, tuple[int, ...]] | None = None  # of data: where it begins in its storage, and its strides
 
     def as_numbers(self) -> Numbers:
@@ -154,6 +173,13 @@ class Call:
     origin: str = "torch"  # the module that defines a custom function
     parent: Call | None = None
     inner: list[Call] = field(default_factory=list)  # the calls that a function in Python makes
+    freed: CallSite | None = None  # the backward that has freed what its nodes save
+
+    def free(self, site: CallSite) -> None:
+        """Keep no numbers of results any more, when a backward has freed the nodes."""
+        self.freed, self.arguments = site, ((), {})
+        for value in self.results:
+            value.kept = None
 
     def stand_for_inner(self) -> None:
         """Let the only call within a function be the function itself, where gradcli has that alone."""

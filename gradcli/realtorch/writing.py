@@ -21,7 +21,7 @@ from gradcli.realtorch.binding import Bound, Source, bound_node
 from gradcli.realtorch.mode import KEY, Recording, edges_of
 from gradcli.realtorch.nodes import computing, saved_tensor
 from gradcli.realtorch.sweep import Sweep, is_leaf
-from gradcli.realtorch.values import PLAIN, Call, Edge, Value, dtype_name, numbers_of, part_of
+from gradcli.realtorch.values import PLAIN, Call, Edge, Lost, Value, dtype_name, numbers_of, part_of
 from gradcli.record.definition import Definition
 from gradcli.record.numbers import Numbers
 from gradcli.record.record import NOWHERE, CallSite, Contribution, Cut, Hook, Record, Recorder
@@ -98,18 +98,27 @@ class Writer:
     def record(self) -> Record:
         """Return the record."""
         with PLAIN():
-            parts = self.parts
-            for part in parts:
-                self._bind(part)
-            ran = sorted((p.call for p in parts if p.call.clock), key=lambda c: c.clock)
-            pairs = zip(ran, [*ran[1:], None], strict=False)  # none where no call was recorded
-            self.outputs = {
-                a for a, b in pairs if b is None or (a.frame, a.site, a.modules) != (b.frame, b.site, b.modules)
-            }
-            for part in _in_order(parts):
-                self._operation(part)
-            self._backward(parts)
+            self._operations()
+            self._backward(self.parts)
         return self.recorder.record()
+
+    def _operations(self) -> None:
+        """Write the calls, in an order in which what each reads is there."""
+        for part in self.parts:
+            self._bind(part)
+        ran = sorted((p.call for p in self.parts if p.call.clock), key=lambda c: c.clock)
+        pairs = zip(ran, [*ran[1:], None], strict=False)  # none where no call was recorded
+        self.outputs = {
+            a for a, b in pairs if b is None or (a.frame, a.site, a.modules) != (b.frame, b.site, b.modules)
+        }
+        for part in _in_order(self.parts):
+            self._operation(part)
+
+    def _write_names(self) -> None:
+        for name, value in self.names:
+            if value in self.ids:
+                self.recorder.tick()
+                self.recorder.name(self.ids[value], name)
 
     def _read_names(self) -> None:
         for name, x in self.request.tensors.items():
@@ -321,6 +330,8 @@ class Writer:
             )  # fmt: skip
             self.storages.setdefault(value.storage, new)
             self._note_part(value, new)
+            if value.lost is not None and value.edge is None:
+                self._cut(value.lost, result=new)
         return self.ids[value]
 
     def _note_part(self, value: Value, quantity: int) -> None:
@@ -390,13 +401,11 @@ class Writer:
         reached = {c.quantity for c in leaves}
         for x in request.tensors.values():  # which parameters there are, for what is not reached
             if x.is_leaf and (x.requires_grad or isinstance(x, torch.nn.Parameter)):
-                q = self._quantity(self.recording.value(x))
-                if q not in reached and x.requires_grad:
-                    self._note_lost(q, x)
-        for name, value in self.names:
-            if value in self.ids:
-                self.recorder.tick()
-                self.recorder.name(self.ids[value], name)
+                q, site = self._quantity(self.recording.value(x)), self.recording.uses.get(x)
+                if q not in reached and x.requires_grad and site is not None:
+                    self.recorder.event(Cut(kind="not_read", code=site.code, source=q, site=site))
+        self._cuts(self.recording.swept)
+        self._write_names()
         inputs = None if request.inputs is None else [self._quantity(self.recording.value(x)) for x in request.inputs]
         options = {"function": request.function, "implicit": request.implicit, "create_graph": request.create_graph}
         b = self.recorder.begin_backward(
@@ -404,16 +413,26 @@ class Writer:
         )
         self.recorder.end_backward(b, received, sent, hooks, leaves, [*self._retained(arrived)], request.freed)
 
-    def _note_lost(self, q: int, x: torch.Tensor) -> None:
-        """Write why a leaf got no gradient, though it was read: what was computed of it was cut off, or not used."""
-        edge = self.recording.value(x).edge
-        for lost in self.recording.lost:
-            if any(_leads_to(source, edge) for source in lost.sources):
-                self.recorder.event(Cut(kind=lost.kind, code=lost.code, source=q, site=lost.site))
-                return
-        if x in self.recording.uses:
-            site = self.recording.uses[x]
-            self.recorder.event(Cut(kind="not_read", code=site.code, source=q, site=site))
+    def _cuts(self, since: int = 0) -> None:
+        """Write the lines that have cut numbers off from the graph, and the leaves that these came from."""
+        named = {id(x) for x in self.request.tensors.values()}
+        for lost in [lost for lost in self.recording.lost.values() if lost.clock > since]:
+            known = (self.recording.value(x) for x in lost.leaves)
+            leaves = [v for x, v in zip(lost.leaves, known, strict=True) if id(x) in named or v in self.ids]
+            self._cut(lost, tuple(map(self._quantity, leaves)))
+
+    def _cut(self, lost: Lost, leaves: tuple[int, ...] = (), result: int | None = None) -> None:
+        """Write the ways in which a line cuts numbers off from the graph."""
+        for how in lost.hows:
+            event = Cut(
+                site=lost.site,
+                kind=how.kind.name,
+                code=how.code,
+                call=how.call,
+                result=result,
+                leaves=leaves,
+            )
+            self.recorder.event(event)
 
     def _leaves(self) -> Iterator[Contribution]:
         if self.request.function == "grad":
@@ -463,20 +482,6 @@ class Writer:
                 site = NOWHERE if code is None else CallSite(code.co_filename, code.co_firstlineno)
                 return getattr(hooks[0], "__name__", ""), site
         return "", NOWHERE
-
-
-def _leads_to(value: Value, edge: Edge | None) -> bool:
-    """Return whether a value was computed of the leaf that has an edge."""
-    seen: set[Edge] = set()
-    waiting = [value]
-    while waiting:
-        other = waiting.pop().edge
-        if other is edge:
-            return True
-        if other is not None and other not in seen:
-            seen.add(other)
-            waiting += other.call.operands if other.call is not None else ()
-    return False
 
 
 def _keep(value: Value, saved: torch.Tensor | None) -> None:

@@ -10,7 +10,6 @@ from gradcli.graph.graph import Graph
 from gradcli.pages.picture.boxes import View
 from gradcli.pages.picture.opening import opened_by_name
 from gradcli.pages.picture.picture import picture
-from gradcli.pytorch.backward import Call
 from gradcli.report.pictures.render import drawn_as, picture_file, render_picture
 from gradcli.report.render import DIGITS
 from gradcli.script.loops import folded_loops
@@ -29,7 +28,7 @@ class Drawing:
     text: str = ""
     trouble: str = "no backward is explained"
 
-    def add(self, call: Call, scene: CallScene) -> None:
+    def add(self, scene: CallScene) -> None:
         """Draw a call, unless one is drawn."""
         if self.text:
             return

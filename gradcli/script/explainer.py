@@ -9,14 +9,14 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from gradcli.errors import InputError
 from gradcli.pages.sections import Block, Code
 from gradcli.process.activity import lasting
-from gradcli.pytorch.record import Listener, finite
+from gradcli.pytorch.record import Listener, dependencies, edge_of, finite
 from gradcli.pytorch.recording import Tape, numbers_of
-from gradcli.script.drawing import Drawing
 from gradcli.script.errors.warnings import not_finite, warned
 from gradcli.script.known import Known
 from gradcli.script.line_explainer import LineExplainer, fault_text
@@ -38,7 +38,6 @@ _ROOM = 3000  # calls inside of calls
 class Explainer(LineExplainer, Listener):
     """Listens to the calls of a script, and explains them."""
 
-    drawing: Drawing | None = None  # of the first call that is explained
     progress: Progress = field(default_factory=Progress)
     sums: Sums = field(default_factory=Sums)
     warned: set[Site] = field(default_factory=set)
@@ -140,9 +139,9 @@ class Explainer(LineExplainer, Listener):
             with suppress(Exception):
                 text = self._page(call, scene)
         if self.drawing is not None:
-            self.drawing.add(call, scene)
+            self.drawing.add(scene)
         title = f"line {scene.line}: {scene.source(scene.line)}"
-        self._in_order(call, partial(self.shown.explained, call, scene, title, text))
+        self._in_order(call, partial(self.shown.explained, scene, title, text))
 
     def _in_order(self, call: Call, show: Callable[[], None]) -> None:
         """Show a call, and behind it those that ran within it."""
@@ -160,10 +159,10 @@ class Explainer(LineExplainer, Listener):
 
         data = row(scene)
         if self.drawing is not None:
-            self.drawing.add(call, scene)
+            self.drawing.add(scene)
         if self.seen[scene.site] == max(1, self.round) or self.every:
             with _room(), suppress(Exception):
-                data |= explanation(page(scene, warned(call, scene))) | loop_objects(scene)
+                data |= explanation(page(scene, warned(scene, _hooks(call)))) | loop_objects(scene)
         self._in_order(call, partial(self.shown.text, json.dumps(data)))
         self._warn(call)
 
@@ -171,7 +170,7 @@ class Explainer(LineExplainer, Listener):
         from gradcli.report.render import Look, render_pages
         from gradcli.script.pages.page import page
 
-        shown = page(scene, warned(call, scene), self.only)
+        shown = page(scene, warned(scene, _hooks(call)), self.only)
         return render_pages([shown], Look(self.style)).rstrip("\n")
 
     def _warn(self, call: Call) -> None:
@@ -185,7 +184,7 @@ class Explainer(LineExplainer, Listener):
             scene = self._scene(frame, site)
             tape = Tape(call, scene.names)
             scene.known = Known(tape.record(), tape.live)
-            for block in not_finite(call, scene, f"line {site.line}{times}: "):
+            for block in not_finite(scene, f"line {site.line}{times}: "):
                 self.note("\n".join(_lines(block)))
 
     def stepped(self, optimizer: Any, done: Sequence[Any]) -> None:
@@ -235,6 +234,12 @@ def _lines(block: Block) -> list[str]:
     if isinstance(block, Code):
         return [f"  {block.caption}: {block.lines[0]}", *(f"    {line}" for line in block.lines[1:])]
     return wrapped("".join(map(str, getattr(block, "parts", ()))), columns(), "  ")
+
+
+def _hooks(call: Call) -> list[Any]:
+    """Return the hooks of the tensors that a call goes back through."""
+    edges = dependencies(edge_of(y)[0] for y, _ in call.roots)
+    return [h for fn in edges for h in (*chain(*fn.pres.values()), *(fn._nexts or ()), *(fn._posts or ()))]
 
 
 def _is_finite(call: Call) -> bool:

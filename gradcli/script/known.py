@@ -87,7 +87,7 @@ class Known:
         """The cuts of each line, by its file and its number, and those of each quantity, by its id."""
         result: dict[Any, list[Cut]] = {}
         for e in self.record.events:
-            if isinstance(e, Cut):
+            if isinstance(e, Cut) and e.source is None:
                 result.setdefault((e.site.file, e.site.line) if e.result is None else e.result, []).append(e)
         return {key: CutLine(hows) for key, hows in result.items()}
 

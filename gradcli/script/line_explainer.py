@@ -10,6 +10,7 @@ from typing import Any
 
 from gradcli.process.tracebacks import text_of
 from gradcli.pytorch.session import Script
+from gradcli.script.drawing import Drawing
 from gradcli.script.shown import Printed, columns
 from gradcli.text.wrapping import in_words, wrapped
 
@@ -28,6 +29,7 @@ class LineExplainer:
     round: int = 0  # the time that a line is reached that is explained; 0: the first one
     only: Sequence[str] = ()  # the sections of a page that are shown; none: all
     unroll: bool = False  # rounds of loops are written out
+    drawing: Drawing | None = None  # of the first call that is explained
     seen: Counter[Any] = field(default_factory=Counter)
 
     def wants(self, site: Any, times: int) -> bool:

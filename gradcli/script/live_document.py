@@ -15,11 +15,11 @@ from typing import TextIO
 from gradcli.files import printable
 from gradcli.pages.live import Kernels, live
 from gradcli.pages.picture.boxes import View
-from gradcli.pytorch.backward import Call
 from gradcli.pytorch.session import Script
 from gradcli.report.documents.html import STYLE, without_style
 from gradcli.report.live.live_page import document, live_section, say, text, word
 from gradcli.script.naming import script_frames
+from gradcli.script.pages.effects import RETURNED
 from gradcli.script.passed import gradients_by_line, result_of
 from gradcli.script.scene import CallScene
 from gradcli.script.shown import Printed
@@ -75,13 +75,13 @@ class LiveDocument(Printed):
         if len(entries[-1].printed) <= _PRINTED:
             entries[-1].printed += text
 
-    def explained(self, call: Call, scene: CallScene, title: str, text_: str) -> None:
+    def explained(self, scene: CallScene, title: str, text_: str) -> None:
         """Add the page of a call in HTML, with its live page: the first is open, the others are a line."""
         passed = gradients_by_line(scene.recorded, self.script.source, self.script.name)
         first, self.gradients = not self.explains, passed | self.gradients
         self.explains = True
         summary = f'<code>{text(title)}</code> <span class="result">{text(result_of(scene.recorded))}</span>'
-        page = f"{without_style(text_)}{self._live(call, scene)}"
+        page = f"{without_style(text_)}{self._live(scene)}"
         self._add(scene.line, f"<details{' open' * first}><summary>{summary}</summary><div>{page}</div></details>")
 
     def page(self, title: str, text: str) -> None:
@@ -114,17 +114,17 @@ class LiveDocument(Printed):
     def _add(self, line: int, html: str) -> None:
         self.entries.setdefault(line, []).append(_Entry(html=html))
 
-    def _live(self, call: Call, scene: CallScene) -> str:
+    def _live(self, scene: CallScene) -> str:
         """Return the live page of a call, or why there is none."""
         recorded = scene.recorded
-        if scene.trouble or not recorded.wrt or call.request is not None:
+        if scene.trouble or not recorded.wrt or recorded.call.function in RETURNED:
             return ""
         if recorded.functions:
             return f'<p class="quiet">{word("noLiveFunctions")}</p>'
         numbers = sum(n.size for n in recorded.graph.nodes)
         if len(recorded.graph.nodes) > _NODES or numbers > _NUMBERS or self.letters > _LETTERS:
             return f'<p class="quiet">{text(say("noLiveLarge", f"{len(recorded.graph.nodes):,}"))}</p>'
-        if scene.altered or call.changes:
+        if scene.altered or recorded.call.hooks:
             return f'<p class="quiet">{word("noLiveHooks")}</p>'
         page = live(recorded.graph, View(recorded.wrt, recorded.at, recorded.v), self.kernels)
         self.pages += 1

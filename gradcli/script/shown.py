@@ -6,13 +6,10 @@ import io
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, TextIO
+from typing import TextIO
 
 from gradcli.script.scene import CallScene
 from gradcli.text.wrapping import page_width, visible, wrapped
-
-if TYPE_CHECKING:
-    from gradcli.pytorch.backward import Call
 
 _MOST = 120  # columns of a page
 _PAPER = 80  # characters of a line on paper
@@ -49,7 +46,7 @@ class Printed:
         head = f"── {title} "
         self.text(f"{head}{'─' * max(2, width - len(head))}\n{text.rstrip()}\n{'─' * width}")
 
-    def explained(self, call: Call, scene: CallScene, title: str, text: str) -> None:
+    def explained(self, scene: CallScene, title: str, text: str) -> None:
         """Show the page of a call."""
         self.page(title, text)
 

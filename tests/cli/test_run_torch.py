@@ -36,3 +36,20 @@ def test_a_page_is_that_of_the_emulation(process):
     without, under = process("run", "-c", SCRIPT), process("run", "--torch", "-c", SCRIPT)
     assert under.out == without.out
     assert under.status == 0
+
+
+def test_the_picture_and_the_live_page_are_those_of_the_emulation(process, tmp_path):
+    pytest.importorskip("torch", reason="the tests of --torch need PyTorch")
+    for way in ("--torch", "--no-torch"):
+        assert process("run", way, "--graph", str(tmp_path / f"{way}.svg"), "-c", SCRIPT).status == 0
+        assert process("run", way, "--output", str(tmp_path / f"{way}.html"), "-c", SCRIPT).status == 0
+    for ending in ("svg", "html"):
+        texts = [(tmp_path / f"{way}.{ending}").read_text("utf-8") for way in ("--torch", "--no-torch")]
+        assert texts[0] == texts[1]
+
+
+def test_a_check_under_pytorch_is_refused_with_the_reason(cli):
+    pytest.importorskip("torch", reason="the tests of --torch need PyTorch")
+    error = cli.refused("run", "--torch", "--check", "-c", SCRIPT)
+    assert "takes gradcli's torch" in " ".join(error.split())
+    assert "torch.autograd.gradcheck" in error

@@ -18,7 +18,7 @@ ERRORS = {
     "y = (x.detach() * 2).sum()\ny.backward()": "line 3, `y = (x.detach() * 2).sum()`, cuts y off from the graph",
     "with torch.no_grad():\n    y = x.sum()\ny.backward()": "line 3: with torch.enable_grad():",
     "x = torch.ones(2)\ny = x.sum()\ny.backward()": "line 3: x = torch.ones(2, requires_grad=True)",
-    "y = torch.tensor(x.sum().item())\ny.backward()": ".item()\n     returns a plain number",
+    "y = torch.tensor(x.sum().item())\ny.backward()": ".item() returns a plain number",
     "torch.autograd.grad(x.sum(), torch.ones(2))": "more: gradcli explain autograd-grad",
     "y = x * 2\ny.backward(torch.ones(3))": "line 4: y.backward(torch.ones_like(y))",
     "y = torch.linspace(0, 1, 2)\ny += 1\ny.backward()": "requires_grad=True",
@@ -39,6 +39,45 @@ ERRORS = {
 def test_an_error_of_pytorch_is_explained(code):
     script = Script(f"import torch\nx = torch.tensor([1.0, 2.0], requires_grad=True)\n{code}\n", "-c", None)
     error = run(script, emulates=False).error
-    text = why(error, script, known_under_pytorch())
+    text = " ".join(why(error, script, known_under_pytorch()).split())
     assert ERRORS[code] in text if ERRORS[code] else not text
     assert ("fix: " in text) == ("why: " in text)
+
+
+CAUSES = [
+    "y = (x**2).sum()\ny.backward()\ny.backward()",
+    "z = (y := x.exp()) * w\ny += 1\nz.sum().backward()",
+    "y = x.exp()\nz = y * w\ny.mul_(2)\nz.sum().backward()",
+    "(x * 2).sum().backward()\nprint(w.grad.norm())",
+    "h = x * 2\n(h**2).sum().backward()\nprint(h.grad.norm())",
+    "h = (w * x.detach()).sum()\nh.backward()\nprint(x.grad.norm())",
+    "y = (x.detach() * 2).sum()\ny.backward()",
+    "s = (x**2).sum().item()\nloss = torch.tensor(s)\nloss.backward()",
+    "with torch.no_grad():\n    y = (x * 2).sum()\ny.backward()",
+    "y = (x > 1).float().sum()\ny.backward()",
+    "y = x.detach().numpy().sum()\ny.backward()",
+    "y = x * 2\ny.backward()",
+]
+
+
+@pytest.mark.parametrize("code", CAUSES)
+def test_causes_and_fixes_are_those_of_the_emulation(cli, code):
+    head = (
+        "import torch\nx = torch.tensor([1., 2.], requires_grad=True)\nw = torch.tensor([3., 4.], requires_grad=True)\n"
+    )
+    under, without = (cli("run", way, "-q", "-c", head + code) for way in ("--torch", "--no-torch"))
+    assert under.status == without.status == 1
+    explained = [cli("run", way, "-c", head + code).err.partition("\nwhy: ")[2] for way in ("--torch", "--no-torch")]
+    assert explained[0] == explained[1] != ""
+
+
+def test_an_error_behind_the_recording_says_how_to_record_it(cli, tmp_path):
+    path = tmp_path / "late.py"
+    path.write_text(
+        "import torch\nx = torch.tensor([1., 2.], requires_grad=True)\nfor k in range(9):\n    y = (x**2).sum()\n"
+        "    y.backward()\n    if k == 7:\n        y.backward()\n"
+    )
+    error = cli("run", "--torch", str(path)).err
+    assert "why:" not in error
+    assert f"--line 7 --round 2 {path}" in " ".join(error.split())
+    assert "why: the backward at line 5" in cli("run", "--torch", "--line", "7", "--round", "2", str(path)).err

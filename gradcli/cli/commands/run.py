@@ -254,7 +254,7 @@ def _terminal_stops(options: RunOptions, style: str, keeps: bool) -> Printed:
 def _uses_torch(script: Script, options: RunOptions) -> bool:
     """Return whether a script runs under the user's own PyTorch: where that is wanted, or where its imports need it.
 
-    Errors: `InputError` where PyTorch is wanted and not installed, too old, or cannot do what else is asked for.
+    Errors: `InputError` where PyTorch is wanted and not installed, or too old.
     """
     if options.torch is False:
         return False
@@ -274,9 +274,6 @@ def _uses_torch(script: Script, options: RunOptions) -> bool:
         least = ".".join(map(str, pytorch.LOWEST))
         hint = f"install it: {pytorch.INSTALL} --upgrade"
         raise option_error("--torch", f"--torch needs PyTorch {least} or later, not {installed}", hint)
-    for name, is_asked in (("--check", options.checks), ("--explore", options.explores), ("--graph", options.graph)):
-        if is_asked:
-            raise option_error(name, f"{name} is not there with --torch", f"leave out {name}")
     return True
 
 
@@ -285,25 +282,32 @@ def _listener(
 ) -> Calls | Explainer | PyTorchExplainer | _Silent:
     """Return the listener of the script's calls.
 
-    Errors: `InputError` for a picture where no call is explained.
+    Errors: `InputError` for a picture where no call is explained, and for a check under PyTorch.
     """
     if options.graph is not None and not options.pages:
         raise option_error("--graph", "--graph draws a call that is explained", "leave out --quiet and --check")
+    if options.checks and uses_torch:
+        raise option_error(
+            "--check",
+            "--check runs each autograd.Function again on numbers of its own, which takes gradcli's torch",
+            "leave out --torch, or call torch.autograd.gradcheck in the script; --torch compares every formula of a "
+            "page with PyTorch's numbers by itself",
+        )
     if options.checks:
         from gradcli.script.check import Calls
 
         return Calls(script, destination, _note, style)
     if options.quiet:
         return _Silent()
-    lines, first = frozenset(options.lines), options.round or 0
-    shown = (style, options.every, lines, options.steps, first, options.only, options.unroll)
+    lines, first, drawing = frozenset(options.lines), options.round or 0, _drawing(options)
+    shows = (style, options.every, lines, options.steps, first, options.only, options.unroll, drawing)
     if uses_torch:
         from gradcli.script.under_pytorch.explainer import PyTorchExplainer
 
-        return PyTorchExplainer(script, destination, _note, *shown)
+        return PyTorchExplainer(script, destination, _note, *shows)
     from gradcli.script.explainer import Explainer
 
-    return Explainer(script, destination, _note, *shown, drawing=_drawing(options))
+    return Explainer(script, destination, _note, *shows)
 
 
 def _drawing(options: RunOptions) -> Drawing | None:

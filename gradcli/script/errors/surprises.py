@@ -8,13 +8,10 @@ constructor that Python does not call.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import chain
 from typing import Any
 
-from gradcli.pytorch.backward import Call
-from gradcli.pytorch.nn.module import hooks_of
-from gradcli.pytorch.record import dependencies, edge_of
 from gradcli.pytorch.tables import pytorch_names
 from gradcli.record.record import CallSite, Operation
 from gradcli.script.errors.classes import misspelt_init
@@ -32,17 +29,19 @@ _PURE = {  # functions that return a new tensor
     *("relu", "sigmoid", "tanh", "softmax", "log_softmax", "dropout", "normalize", "clamp", "clip", "masked_fill"),
     *("reshape", "view", "flatten", "transpose", "permute", "squeeze", "unsqueeze", "float", "double", "to", "detach"),
 }
-_STORED = ("forward", "pre")  # hooks of modules that no edge has
+# The hooks of modules, as PyTorch keeps them: those on the way forward, and all.
+_FORWARD = ("forward", "forward_pre")
+_HOOKS = (*_FORWARD, "backward", "backward_pre")
 
 
-def surprises(call: Call, scene: CallScene) -> Iterator[str]:
-    """Yield what a script has hardly meant, in what a call goes back through."""
+def surprises(scene: CallScene, hooks: Sequence[Any]) -> Iterator[str]:
+    """Yield what a script has hardly meant, in what a call goes back through, with the hooks there."""
     history = History(Text(scene.script.name, scene.script.source, scene.line), scene.known)
     found = chain(
-        _through_numbers(history, call, scene),
+        _through_numbers(history, scene),
         _clamped(history.text, scene),
-        _evaluating(history.text, call, scene),
-        _returning_none(history.text, call, scene),
+        _evaluating(history.text, scene),
+        _returning_none(history.text, hooks, scene),
         _skipped(history, scene),
         _unread_result(history, scene),
         _never_called(history.text, scene),
@@ -53,11 +52,11 @@ def surprises(call: Call, scene: CallScene) -> Iterator[str]:
             yield text
 
 
-def _through_numbers(history: History, call: Call, scene: CallScene) -> Iterator[str]:
+def _through_numbers(history: History, scene: CallScene) -> Iterator[str]:
     """Yield which gradients leave out a part of the loss that was computed from numbers, beside one that was not."""
-    reached = {scene.name(c.tensor): c.tensor for c in call.contributions}
+    reached = {scene.recorded.name(c.quantity): c.quantity for c in scene.recorded.call.leaves}
     for cut in history.cuts():
-        names = [name for name, x in reached.items() if cut.leads_to(scene.known.id_of(x))]
+        names = [name for name, q in reached.items() if cut.leads_to(q)]
         if names and any(how.kind in _NUMBERS and how.code != "int()" for how in cut.hows):  # an integer has none
             changes = history.kept()
             kept = f"; `{_code(changes[0])}` keeps it in the graph" if len(changes) == 1 else ""
@@ -108,12 +107,13 @@ def _name(operation: Operation, scene: CallScene) -> str:
     return scene.recorded.names.get(q) or scene.recorded.record.quantities[q].name if isinstance(q, int) else ""
 
 
-def _evaluating(text: Text, call: Call, scene: CallScene) -> Iterator[str]:
+def _evaluating(text: Text, scene: CallScene) -> Iterator[str]:
     """Yield which modules get gradients in evaluation mode, beside others that train, or none at all."""
-    got = {id(c.tensor) for c in call.contributions if c.after is not None}
-    own = {n: m for n, m in scene.names.modules.items() if any(id(p) in got for p in m.parameters(recurse=False))}
+    id_of = scene.known.id_of
+    got = {c.quantity for c in scene.recorded.call.leaves if c.after is not None}
+    own = {n: m for n, m in scene.names.modules.items() if any(id_of(p) in got for p in m.parameters(recurse=False))}
     still = [n for n, m in own.items() if not m.training and not _is_of_statistics(m)]
-    of_modules = {id(p) for m in own.values() for p in m.parameters(recurse=False)}
+    of_modules = {id_of(p) for m in own.values() for p in m.parameters(recurse=False)}
     if not still or (len(still) == len(own) and got - of_modules):  # what the gradients of the inputs are for
         return
     whole = [n for n, m in scene.names.modules.items() if all(not inner.training for inner in m.modules())]
@@ -136,12 +136,10 @@ def _is_of_statistics(module: Any) -> bool:
     return "Norm" in type(module).__name__
 
 
-def _returning_none(text: Text, call: Call, scene: CallScene) -> Iterator[str]:
+def _returning_none(text: Text, hooks: Sequence[Any], scene: CallScene) -> Iterator[str]:
     """Yield which hooks compute a value that nothing reads, and return None."""
-    fns = dependencies(edge_of(y)[0] for y, _ in call.roots)
-    hooks = [h for fn in fns for h in (*chain(*fn.pres.values()), *(fn._nexts or ()), *(fn._posts or ()))]
-    hooks += [h for m in scene.names.modules.values() for kind in _STORED for h in hooks_of(m)[kind].values()]
-    for code in dict.fromkeys(getattr(_function(h), "__code__", None) for h in hooks):
+    every = [*hooks, *(h for m in scene.names.modules.values() for h in _hooks_of(m, _FORWARD))]
+    for code in dict.fromkeys(getattr(_function(h), "__code__", None) for h in every):
         if code is None or code.co_filename != scene.script.name:
             continue
         for function in parts(text.tree, ast.FunctionDef):
@@ -152,6 +150,13 @@ def _returning_none(text: Text, call: Call, scene: CallScene) -> Iterator[str]:
                     f"the hook {function.name} returns None, which leaves everything as it is, and nothing reads what "
                     f"{_code_at(statement, scene)} computes: `return {value}` replaces it"
                 )
+
+
+def _hooks_of(module: Any, kinds: Sequence[str] = _HOOKS) -> list[Any]:
+    """Return the hooks of a module, of whichever PyTorch."""
+    own: Any = vars(module).get("_Module__hooks")  # of gradcli's
+    known = [getattr(module, f"_{k}_hooks", {}) if own is None else own[k.replace("forward_", "")] for k in kinds]
+    return [hook for hooks in known for hook in hooks.values()]
 
 
 def _function(hook: Any) -> Any:
@@ -215,7 +220,7 @@ def _computes(node: ast.AST, known: set[str]) -> bool:
 
 def _skipped(history: History, scene: CallScene) -> Iterator[str]:
     """Yield which calls of `forward` on the way skip the hooks of their module."""
-    hooked = {n.rpartition(".")[2]: n for n, m in scene.names.modules.items() if any(hooks_of(m).values())}
+    hooked = {n.rpartition(".")[2]: n for n, m in scene.names.modules.items() if _hooks_of(m)}
     for c in [c for e in history.way for c in calls(e, "forward")] if hooked else ():
         owner = owner_of(c)
         if owner is not None and last_name(owner) in hooked:

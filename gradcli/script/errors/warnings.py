@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from gradcli.pages.sections import Block, Code, Grad, Math, Text, Typed
-from gradcli.pytorch.backward import Call
-from gradcli.pytorch.record import Leaf, edge_of, finite
-from gradcli.pytorch.tensor import Tensor
+from gradcli.record.record import Contribution
 from gradcli.script.errors.custom import constant
 from gradcli.script.errors.failure import Answer, Failure
 from gradcli.script.errors.finite import not_finite_answer
@@ -35,16 +33,16 @@ class Warned(NamedTuple):
     unreached: Sequence[Sentence] = ()
 
 
-def warned(call: Call, scene: CallScene) -> Warned:
-    """Return what is said of a call."""
-    blocks = [*not_finite(call, scene), *_of_detached_output(call, scene), *_of_forward_constants(scene)]
-    return Warned(blocks, [f"note: {text}" for text in surprises(call, scene)], [*_unreached(call, scene)])
+def warned(scene: CallScene, hooks: Sequence[Any]) -> Warned:
+    """Return what is said of a call, on whose way back are `hooks`."""
+    blocks = [*not_finite(scene), *_of_detached_output(scene), *_of_forward_constants(scene)]
+    return Warned(blocks, [f"note: {text}" for text in surprises(scene, hooks)], [*_unreached(scene)])
 
 
-def _unreached(call: Call, scene: CallScene) -> Iterator[Sentence]:
+def _unreached(scene: CallScene) -> Iterator[Sentence]:
     """Yield the tensors whose `.grad` stays None because the graph is cut between them and the loss."""
-    without_grad = _without_grad(call, scene)
-    if not without_grad or _detached_output(call, scene) is not None:
+    without_grad = _without_grad(scene)
+    if not without_grad or _detached_output(scene) is not None:
         return
     at, history = Failure.here(scene, scene.line), History(text_at(scene, scene.line), scene.known)
     for cut in _cuts(scene):
@@ -69,31 +67,30 @@ def _cuts(scene: CallScene) -> Iterator[CutLine]:
     yield from History(text_at(scene, scene.line), known).cuts()
 
 
-def _detached_output(call: Call, scene: CallScene) -> tuple[Tensor, CutLine] | None:
-    """Return an output that is a leaf though it was computed, as it was cut off, and where; None without one.
+def _detached_output(scene: CallScene) -> tuple[int, CutLine] | None:
+    """Return the quantity of an output that was cut off, and then made a leaf, and where; None without one.
 
     What all gradients of a call end at counts as an output.
     """
-    without_grad = _without_grad(call, scene)
-    ends = [c.tensor for c in call.contributions]
-    ends = ends if all(x._detached is not None for x in ends) else []
-    for y in [y for y in (*(y for y, _ in call.roots), *ends) if without_grad and isinstance(edge_of(y)[0], Leaf)]:
-        of_output = scene.known.cut_of(scene.tape.quantity(y)) if scene.tape is not None else None
-        for cut in (of_output, *History(text_at(scene, scene.line), scene.known).cuts()):
+    known, call, without_grad = scene.known, scene.recorded.call, _without_grad(scene)
+    ends = [c.quantity for c in call.leaves]
+    ends = ends if all(known.cut_of(q) is not None for q in ends) else []
+    for y in [y for y in (*call.roots, *ends) if without_grad and y not in known.producers]:
+        for cut in (known.cut_of(y), *History(text_at(scene, scene.line), scene.known).cuts()):
             if cut is not None and any(cut.leads_to(scene.known.id_of(x)) for x in without_grad.values()):
                 return y, cut
     return None
 
 
-def _of_detached_output(call: Call, scene: CallScene) -> Iterator[Block]:
+def _of_detached_output(scene: CallScene) -> Iterator[Block]:
     """Yield a warning of an output that was cut off, and then made a leaf, which hides the error; and the fix."""
-    result = _detached_output(call, scene)
+    result = _detached_output(scene)
     if result is None:
         return
     y, cut = result
     at, history = Failure.here(scene, scene.line), History(text_at(scene, scene.line), scene.known)
-    name = scene.name(y, "") or history.root or "the output"
-    without_grad = [n for n, x in _without_grad(call, scene).items() if cut.leads_to(scene.known.id_of(x))]
+    name = scene.recorded.name(y, "") or history.root or "the output"
+    without_grad = [n for n, x in _without_grad(scene).items() if cut.leads_to(scene.known.id_of(x))]
     answer = detached_answer(at, name, cut, history)
     stays = f"{without_grad[0]}.grad stays" if len(without_grad) == 1 else f".grad of {in_words(without_grad)} stay"
     wish = "requires_grad_()" if calls(at.text.tree, "requires_grad_") else "requires_grad=True"
@@ -132,36 +129,44 @@ def _of_forward_constants(scene: CallScene) -> Iterator[Block]:
             yield from fixed(answer, scene)
 
 
-def _without_grad(call: Call, scene: CallScene) -> dict[str, Tensor]:
+def _without_grad(scene: CallScene) -> dict[str, Any]:
     """Return the tensors of the script, by name, that should get a `.grad` and that no call has reached."""
-    reached = {id(c.tensor) for c in call.contributions}
-    without = {n: x for n, x in scene.names.tensors.items() if x._grad is None and x.requires_grad}
-    leaves = {n: x for n, x in without.items() if x._fn is None or (x._fn.retained and not x._fn.reached)}
-    return {n: x for n, x in leaves.items() if id(x) not in reached} if call.inputs is None else {}
+    call = scene.recorded.call
+    reached = {c.quantity for c in call.leaves}
+    known = {n: x for n, x in scene.names.tensors.items() if x.requires_grad and (x.is_leaf or x.retains_grad)}
+    without = {n: x for n, x in known.items() if x.grad is None}
+    return {n: x for n, x in without.items() if scene.known.id_of(x) not in reached} if call.inputs is None else {}
 
 
-def not_finite(call: Call, scene: CallScene, where: str = "") -> Iterator[Block]:
+def not_finite(scene: CallScene, where: str = "") -> Iterator[Block]:
     """Yield a warning of gradients that are not finite, with the operations and the lines where that arose, and a fix.
 
     `where` says which call it is, where no page does.
     """
-    for c in call.contributions:
-        bad = c.grad._a[~np.isfinite(c.grad._a)]
+    record = scene.known.record
+    for c in record.backwards[-1].leaves if record.backwards else ():
+        bad = _bad(c)
         if bad.size:
             what = "nan" if np.isnan(bad).any() else "inf" if (bad > 0).all() else "-inf"
-            backwards = scene.known.record.backwards
-            answer = not_finite_answer(scene, backwards[-1]) if backwards else None
-            arose = _unknown_origin(call) if answer is None else answer.reason
-            yield Text((f"warning: {where}the gradient of {scene.name(c.tensor)} is {what}: {arose}",))
+            answer = not_finite_answer(scene, record.backwards[-1])
+            arose = _unknown_origin(scene) if answer is None else answer.reason
+            name = scene.recorded.names.get(c.quantity) or record.quantities[c.quantity].name or "x"
+            yield Text((f"warning: {where}the gradient of {name} is {what}: {arose}",))
             if answer is not None:
                 yield from fixed(answer, scene)
             return
 
 
-def _unknown_origin(call: Call) -> str:
-    if not all(finite(v._a) for _, v in call.roots):
+def _bad(c: Contribution) -> Any:
+    a = np.zeros(0) if c.added.whole is None else c.added.whole
+    return a[~np.isfinite(a)]
+
+
+def _unknown_origin(scene: CallScene) -> str:
+    call = scene.known.record.backwards[-1]
+    if not all(v.whole is None or np.isfinite(v.whole).all() for v in call.v):
         return "v itself is not finite"
-    return "it arises where contributions are summed" if not call.changes else "a hook returned it"
+    return "it arises where contributions are summed" if not call.hooks else "a hook returned it"
 
 
 def fixed(answer: Answer, scene: Scene) -> Iterator[Block]:

@@ -16,8 +16,10 @@ MANY = 12  # leaves: of more, each page has the section
 _BARS = 8  # letters of the longest bar
 _CUTS = {
     "detached": "cut off by detach()",
-    "no_grad": "used under no_grad()",
-    "integers": "only integers were computed of it",
+    "unrecorded": "used under no_grad()",
+    "discrete": "only integers were computed of it",
+    "indices": "only integers were computed of it",
+    **dict.fromkeys(("number", "list", "array", "copied"), "its numbers were copied"),
     "not_read": "the loss does not depend on its result",
 }
 _SHORTEST = 3  # equal parameters that are one line
@@ -84,7 +86,7 @@ class _Reasons:
         if not q.requires:
             return f"frozen in line {q.site.line}" if q.site.line else "frozen: requires_grad is False"
         for event in self.record.events:
-            if isinstance(event, Cut) and event.source == q.id:
+            if isinstance(event, Cut) and (event.source == q.id or q.id in event.leaves):
                 where = f" in line {event.site.line}" if event.site.line else ""
                 return f"{_CUTS.get(event.kind.lower(), event.kind)}{where}"
         if self.backward.inputs is not None and q.id not in self.backward.inputs:

@@ -7,17 +7,28 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from gradcli.process.activity import lasting
+from gradcli.process.platform import join
+from gradcli.process.tracebacks import text_of
+from gradcli.pytorch.messages import known_message
 from gradcli.realtorch.start import started_with_torch
 from gradcli.record.record import CallSite, OptimizerStep, Record
+from gradcli.script.known import Known
 from gradcli.script.line_explainer import LineExplainer, fault_text
+from gradcli.script.naming import Names
+from gradcli.script.scene import CallScene
+
+if TYPE_CHECKING:
+    from gradcli.realtorch.driver import Session
 
 
 @dataclass
 class PyTorchExplainer(LineExplainer):
     """Listens to a script under PyTorch, and shows a page for each backward line."""
 
+    session: Session | None = None  # once the script has imported PyTorch
     more: Mapping[CallSite, int | None] = field(default_factory=dict)  # how often lines ran that were not counted then
 
     @contextmanager
@@ -34,22 +45,27 @@ class PyTorchExplainer(LineExplainer):
         lines = None if is_endless else Lines(self.script.name, self.lines)
         explain_step = None if self.style == "json" else self._explain_step
         session = Session(self.wants, self._explain, lines, explain_step)
-        self.seen, self.more = session.reached, session.updates.more
+        self.session, self.seen, self.more = session, session.reached, session.updates.more
         stack.enter_context(session.running())
 
     def _explain(self, record: Record | Exception, site: CallSite, recorded: bool) -> None:
         """Show the page of a backward."""
+        scene: CallScene | None = None
         try:
             if isinstance(record, Exception):
                 raise record
             with lasting(f"explaining line {site.line}"):
-                text = self._text(record, recorded)
+                text, scene = self._text(record, recorded)
         except Exception as error:
             text = f"not explained: {fault_text(error)}"
+        if self.drawing is not None and scene is not None:
+            self.drawing.add(scene)
         if self.style == "json":
             self.shown.text(text)
-        else:
+        elif scene is None:
             self.shown.page(self._title(site), text)
+        else:
+            self.shown.explained(scene, self._title(site), text)
 
     def _explain_step(self, steps: Sequence[OptimizerStep], site: CallSite) -> None:
         """Show what an optimizer did with the gradients."""
@@ -65,31 +81,35 @@ class PyTorchExplainer(LineExplainer):
         where = "" if site.file == self.script.name else f" of {Path(site.file).name}"
         return f"line {site.line}{where}: {site.code}"
 
-    def _text(self, record: Record, recorded: bool) -> str:
+    def _text(self, record: Record, recorded: bool) -> tuple[str, CallScene]:
+        """Return the page of a record in the style, and the system behind it."""
         from gradcli.report.render import Look, render_pages
-        from gradcli.script.under_pytorch.page import page_of, row_of
+        from gradcli.script.under_pytorch.page import explained, row_of
 
         (backward,) = record.backwards
         if self.style == "json":
-            return json.dumps(row_of(record, self.script))
-        page = page_of(record, self.steps, self.only, self.script, self.unroll)
+            is_first = self.every or self.seen[backward.site] == max(1, self.round)
+            data, scene = row_of(record, self.script, is_first)
+            return json.dumps(data), scene
+        page, scene = explained(record, self.steps, self.only, self.script, self.unroll)
         if not recorded:
             line = backward.site.line
             page = page.with_notes(
                 [f"note: met after the recording ended, so it has no formulas: --line {line} shows them"]
             )
-        return render_pages([page], Look("table" if self.style == "html" else self.style)).rstrip("\n")
+        return render_pages([page], Look(self.style)).rstrip("\n"), scene
 
     def failed(self, error: BaseException, text: str) -> None:
         """Note what PyTorch's message means; `text` is the traceback that was printed."""
         from gradcli.process.tracebacks import line_of
-        from gradcli.script.errors.under_pytorch import known_under_pytorch
         from gradcli.script.errors.why import why
 
         try:
-            reason = why(error, self.script, known_under_pytorch())
+            reason = why(error, self.script, self._known)
         except Exception as fault:
             reason = f"not explained: {fault_text(fault)}"
+        if "why: " not in reason:
+            reason = "\n".join(filter(None, (reason, self._run_again(error))))
         if reason:
             self.note(reason)
         self.shown.failed(text + reason, line_of(error))
@@ -99,3 +119,26 @@ class PyTorchExplainer(LineExplainer):
         uncounted = [self.more[site] for site in sites if site in self.more]
         about = "at least " if None in uncounted else "about " if any(uncounted) else ""
         return about, super().times(sites)[1] + sum(filter(None, uncounted))
+
+    def _run_again(self, error: BaseException) -> str:
+        """Return what records the round in which an error came, where the recording had ended; "" elsewhere."""
+        session = self.session
+        site = session.recording.last if session is not None and session.has_ended else None
+        is_known = known_message(text_of(error))[0] or (isinstance(error, AttributeError) and error.obj is None)
+        if session is None or site is None or not is_known:
+            return ""
+        times = session.reached[site] + (self.more.get(site) or 0) + 1
+        script = join([self.script.name if self.script.folder is not None else "…", *self.script.arguments])
+        again = f"gradcli run --torch --line {site.line} --round {times} {script}"
+        return f"fix: the recording had ended before this; the reason comes with\n     {again}"
+
+    def _known(self, error: BaseException | None, names: Names) -> Known:
+        """Return what is known of an error: its message, and the record of the tensors with names at its line."""
+        from gradcli.script.errors.under_pytorch import known_under_pytorch
+
+        if self.session is None:
+            return known_under_pytorch()(error, names)
+        from gradcli.realtorch.ending import ended
+
+        record, quantities = ended(self.session.recording, names.tensors)
+        return known_under_pytorch(record, quantities)(error, names)

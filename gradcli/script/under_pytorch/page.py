@@ -17,7 +17,7 @@ from gradcli.script.naming import Names
 from gradcli.script.pages.flow import MANY, flow
 from gradcli.script.pages.long import folded_by_line, norm_text
 from gradcli.script.pages.page import page
-from gradcli.script.pages.rows import row
+from gradcli.script.pages.rows import explanation, loop_objects, row
 from gradcli.script.recorded import recorded
 from gradcli.script.scene import CallScene
 from gradcli.script.system import Recorded
@@ -42,6 +42,13 @@ def page_of(
 
     Loops are recurrences, unless `unroll` is wanted.
     """
+    return explained(record, steps, only, script, unroll)[0]
+
+
+def explained(
+    record: Record, steps: bool = False, only: Sequence[str] = (), script: Script = _NO_SCRIPT, unroll: bool = False
+) -> tuple[Page, CallScene]:
+    """Return the page of a record, and the system behind it."""
     scene = _scene(record, script, steps, unroll)
     (backward,) = record.backwards
     above: list[str] = []
@@ -57,7 +64,7 @@ def page_of(
     if len(rows) <= MANY and (reasons := [f"{row.name}.grad: {row.why}" for row in rows if row.why and row.grad_norm]):
         above.append(f"warning: {reasons[0]}")
     folded = folded_by_line(scene) if len(record.operations) > _ROWS else _operations(record, backward)
-    return page(scene, only=only, above=above, below=below, unexplained=[folded])
+    return page(scene, only=only, above=above, below=below, unexplained=[folded]), scene
 
 
 def _scene(record: Record, script: Script, steps: bool = False, unroll: bool = False) -> CallScene:
@@ -129,7 +136,11 @@ def _first(numbers: Numbers) -> str:
     return f"{', '.join(f'{v:.4g}' for v in flat.tolist())}, …" if flat.size else "empty"
 
 
-def row_of(record: Record, script: Script = _NO_SCRIPT) -> dict[str, Any]:
-    """Return the backward of a record as a JSON object."""
-    opaque = [*dict.fromkeys(o.row for o in record.operations if o.is_opaque)]
-    return row(_scene(record, script)) | ({"opaque": opaque} if opaque else {})
+def row_of(record: Record, script: Script = _NO_SCRIPT, has_formulas: bool = False) -> tuple[dict[str, Any], CallScene]:
+    """Return the backward of a record as a JSON object, and the system behind it."""
+    scene, more = _scene(record, script, unroll=True), {}
+    if has_formulas:
+        shown, scene = explained(record, script=script, unroll=True)
+        more = explanation(shown) | loop_objects(scene)
+    opaque = [*dict.fromkeys(o.row for o in record.operations if o.is_opaque and o.settings[:1] == ("torch",))]
+    return row(scene) | ({"opaque": opaque} if opaque else {}) | more, scene

@@ -1,0 +1,87 @@
+"""The record of the live tensors of a program that an error of PyTorch's has ended: what they came from."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+
+from gradcli.realtorch.driver import node_of
+from gradcli.realtorch.mode import Recording
+from gradcli.realtorch.sweep import Sweep
+from gradcli.realtorch.values import PLAIN, Value
+from gradcli.realtorch.writing import Request, Writer, _Part
+from gradcli.record.numbers import Numbers
+from gradcli.record.record import CallSite, Changed, Contribution, Record
+
+_NOTHING = Numbers(None, (), "float32")
+
+
+def ended(recording: Recording, tensors: Mapping[str, torch.Tensor]) -> tuple[Record, dict[int, int]]:
+    """Return the record of tensors with names, as far as it is known, and the quantity of each by its identity."""
+    with torch._C.DisableTorchFunction(), torch.no_grad(), PLAIN():
+        nodes = {y: node for y in tensors.values() if y.requires_grad and (node := node_of(y)) is not None}
+        sweep = Sweep(nodes.values(), hooks=False)
+        writer = _EndWriter(recording, sweep, Request([*nodes], [], tensors=tensors))
+        return writer.end()
+
+
+class _EndWriter(Writer):
+    """Writes such a record: its backwards are those that have reached the leaves, or have freed operations."""
+
+    def end(self) -> tuple[Record, dict[int, int]]:
+        """Return the record, and the quantities of the tensors."""
+        self.prepare()
+        self._operations()
+        known = {id(x): self._quantity(self.recording.value(x)) for x in self.request.tensors.values()}
+        self._write_names()
+        self._cuts()
+        for part in self.parts:
+            self._changed(part)
+        self._backwards(known)
+        return self.recorder.record(), known
+
+    def _changed(self, part: _Part) -> None:
+        """Write what was changed in place of what the backward of a call will read, and where."""
+        kinds = {kind for node in part.nodes for kind in _lost(node, "modified by an inplace operation")}
+        results = [(len(part.operands) + k, v) for k, v in enumerate(part.call.results)]
+        read = [(i, v) for i, v in enumerate(part.operands) if isinstance(v, Value)]
+        named = {v.storage: name for name, v in reversed(self.names)}
+        for i, value in (*(results if "result" in kinds else ()), *(read if kinds - {"result"} else ())):
+            sites = [site for clock, site in self.recording.changes.get(value.storage, ()) if clock > part.call.clock]
+            if sites and value in self.ids and value.storage in named:  # which a later value has now
+                self.recorder.name(self.ids[value], named[value.storage])
+            for site in sites:
+                is_last = site is sites[-1]
+                storage = self.storages.get(value.storage)
+                self.recorder.event(Changed(site=site, storage=storage, operations=((part.number, i),) * is_last))
+
+    def _backwards(self, known: Mapping[int, int]) -> None:
+        last, sites = self.recording.last, dict[CallSite, list[int]]()
+        for x in self.request.tensors.values():
+            if (site := self.recording.reached.get(x)) is not None:
+                sites.setdefault(site, []).append(known[id(x)])
+        freed: dict[CallSite, list[tuple[int, int]]] = {}
+        for part in self.parts:
+            if part.call.freed is not None and any(_lost(node, "a second time") for node in part.nodes):
+                freed.setdefault(part.call.freed, []).extend((part.number, k) for k, _ in enumerate(part.call.results))
+        for site in sorted({*sites, *freed, *([last] if last else [])}, key=lambda site: site == last):
+            b = self.recorder.begin_backward((), (), site=site)
+            leaves = [Contribution(q, None, _NOTHING, _NOTHING) for q in sites.get(site, ())]
+            received = dict.fromkeys(freed.get(site, ()), _NOTHING)
+            self.recorder.end_backward(b, received, {}, leaves=leaves, freed=bool(received))
+
+
+def _lost(node: Any, words: str) -> set[str]:
+    """Return the names of what a node of PyTorch's graph has saved, and can no longer read: the error has the words."""
+    result = set()
+    for name in [n for n in dir(node) if n.startswith("_saved_")]:
+        try:
+            getattr(node, name)
+        except RuntimeError as error:
+            if words in str(error):
+                result.add(name.removeprefix("_saved_"))
+        except Exception:  # of one that cannot be shown
+            continue
+    return result
