@@ -55,6 +55,7 @@ class Session:
         self.explained: set[tuple[str, int, int]] = set()
         self._done: dict[tuple[int, int], tuple[CallSite, CodeType]] = {}  # what needs no page, by code and instruction
         self.is_recording = False
+        self.live: dict[int, int] = {}  # the quantity of each tensor with a name in the last record, by its identity
         self.has_ended = False  # before the program has
         self._again = 0  # how often a line was reached again since the last page
         self._wrappers: list[tuple[Any, str, Any, Any]] = []  # of whom, its name, what was there, and what is
@@ -217,6 +218,8 @@ class Session:
                 record: Record | Exception = writer.record() if fault is None else fault
         except Exception as error:
             record = error
+        names = ((request.tensors[name], value) for name, value in writer.names if value in writer.ids)
+        self.live = {id(x): writer.ids[value] for x, value in names}
         if request.freed:
             _free(writer.sweep.nodes, request.site)
         with torch._C.DisableTorchFunction():

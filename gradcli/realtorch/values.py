@@ -16,7 +16,7 @@ from gradcli.record.numbers import Numbers
 from gradcli.record.record import NOWHERE, CallSite
 
 COPIED = 4096  # elements that are copied at the call; of more, the tensor itself is kept until its page
-PLAIN = torch._C.DisableTorchFunctionSubclass  # within it, no subclass of a tensor intercepts what we read
+PLAIN = torch._C.DisableTorchFunction  # within it, no subclass of a tensor and no mode intercepts what we read
 
 
 def tensors_in(*items: Any) -> Iterator[torch.Tensor]:

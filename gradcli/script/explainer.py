@@ -41,7 +41,6 @@ class Explainer(LineExplainer, Listener):
     progress: Progress = field(default_factory=Progress)
     sums: Sums = field(default_factory=Sums)
     warned: set[Site] = field(default_factory=set)
-    told: set[str] = field(default_factory=set)  # the surprises on pages
     waiting: dict[int, CallScene] = field(default_factory=dict)  # by the identity of the call that is running
     request: Any = None  # of the last call; its page covers all calls for it
     held: list[Callable[[], None]] = field(default_factory=list)  # what is shown behind the call that they run within

@@ -31,6 +31,7 @@ class LineExplainer:
     unroll: bool = False  # rounds of loops are written out
     drawing: Drawing | None = None  # of the first call that is explained
     seen: Counter[Any] = field(default_factory=Counter)
+    told: set[str] = field(default_factory=set)  # the surprises on pages
 
     def wants(self, site: Any, times: int) -> bool:
         """Return whether a call is explained the time that it is reached."""

@@ -27,7 +27,7 @@ def script_frames(frame: Any = None) -> Iterator[Any]:
         module = frame.f_globals.get("__name__", "")
         if module == "gradcli.pytorch.session":  # below it is what runs the script
             return
-        if not module.startswith(("gradcli.", "importlib", "runpy")):
+        if not module.startswith(("gradcli.", "importlib", "runpy", "torch.")):
             yield frame
         frame = frame.f_back
 

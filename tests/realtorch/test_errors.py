@@ -60,6 +60,7 @@ CAUSES = [
 ]
 
 
+@pytest.mark.filterwarnings("ignore:The .grad attribute")
 @pytest.mark.parametrize("code", CAUSES)
 def test_causes_and_fixes_are_those_of_the_emulation(cli, code):
     head = (

@@ -17,7 +17,7 @@ from gradcli.realtorch.start import started_with_torch
 from gradcli.record.record import CallSite, OptimizerStep, Record
 from gradcli.script.known import Known
 from gradcli.script.line_explainer import LineExplainer, fault_text
-from gradcli.script.naming import Names
+from gradcli.script.naming import Names, names_of
 from gradcli.script.scene import CallScene
 
 if TYPE_CHECKING:
@@ -84,14 +84,16 @@ class PyTorchExplainer(LineExplainer):
     def _text(self, record: Record, recorded: bool) -> tuple[str, CallScene]:
         """Return the page of a record in the style, and the system behind it."""
         from gradcli.report.render import Look, render_pages
-        from gradcli.script.under_pytorch.page import explained, row_of
+        from gradcli.script.under_pytorch.page import Here, explained, row_of
 
+        assert self.session is not None
+        here = Here(names_of(None), self.session.live, self.told)
         (backward,) = record.backwards
         if self.style == "json":
             is_first = self.every or self.seen[backward.site] == max(1, self.round)
-            data, scene = row_of(record, self.script, is_first)
+            data, scene = row_of(record, self.script, is_first, here)
             return json.dumps(data), scene
-        page, scene = explained(record, self.steps, self.only, self.script, self.unroll)
+        page, scene = explained(record, self.steps, self.only, self.script, self.unroll, here)
         if not recorded:
             line = backward.site.line
             page = page.with_notes(

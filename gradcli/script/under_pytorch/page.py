@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from gradcli.errors import InputError
 from gradcli.notation.numbers import array_text
@@ -12,7 +12,8 @@ from gradcli.pages.sections import Grid, Math, Page, Section, Text
 from gradcli.pytorch.session import Script
 from gradcli.record.numbers import Numbers
 from gradcli.record.record import Backward, Operation, Record
-from gradcli.script.known import line_at
+from gradcli.script.errors.warnings import Warned, warned
+from gradcli.script.known import Known, line_at
 from gradcli.script.naming import Names
 from gradcli.script.pages.flow import MANY, flow
 from gradcli.script.pages.long import folded_by_line, norm_text
@@ -46,10 +47,15 @@ def page_of(
 
 
 def explained(
-    record: Record, steps: bool = False, only: Sequence[str] = (), script: Script = _NO_SCRIPT, unroll: bool = False
+    record: Record,
+    steps: bool = False,
+    only: Sequence[str] = (),
+    script: Script = _NO_SCRIPT,
+    unroll: bool = False,
+    here: Here | None = None,
 ) -> tuple[Page, CallScene]:
-    """Return the page of a record, and the system behind it."""
-    scene = _scene(record, script, steps, unroll)
+    """Return the page of a record, and the system behind it; `here` is what a running script has at the line."""
+    scene = _scene(record, script, steps, unroll, here)
     (backward,) = record.backwards
     above: list[str] = []
     rows = flow(record, backward)
@@ -64,12 +70,31 @@ def explained(
     if len(rows) <= MANY and (reasons := [f"{row.name}.grad: {row.why}" for row in rows if row.why and row.grad_norm]):
         above.append(f"warning: {reasons[0]}")
     folded = folded_by_line(scene) if len(record.operations) > _ROWS else _operations(record, backward)
-    return page(scene, only=only, above=above, below=below, unexplained=[folded]), scene
+    said = Warned() if here is None else warned(scene, here.hooks)
+    return page(scene, said, only, above, below, unexplained=[folded]), scene
 
 
-def _scene(record: Record, script: Script, steps: bool = False, unroll: bool = False) -> CallScene:
+class Here(NamedTuple):
+    """What a running script has at a line: its names, the quantities of tensors by identity, and what was told."""
+
+    names: Names
+    live: Mapping[int, int]
+    told: set[str]
+
+    @property
+    def hooks(self) -> list[Any]:
+        """The hooks of the tensors with names."""
+        kinds = ("_backward_hooks", "_post_accumulate_grad_hooks")
+        return [h for x in self.names.tensors.values() for k in kinds for h in (getattr(x, k, None) or {}).values()]
+
+
+def _scene(
+    record: Record, script: Script, steps: bool = False, unroll: bool = False, here: Here | None = None
+) -> CallScene:
     (backward,) = record.backwards
-    scene = CallScene(script, line_at(backward.site), Names(), steps=steps, unroll=unroll)
+    names, live, told = here or (Names(), {}, set())
+    scene = CallScene(script, line_at(backward.site), names, steps=steps, unroll=unroll, told=told)
+    scene.known = Known(record, live)
     scene.recorded = Recorded(record, backward)
     return scene
 
@@ -136,11 +161,13 @@ def _first(numbers: Numbers) -> str:
     return f"{', '.join(f'{v:.4g}' for v in flat.tolist())}, …" if flat.size else "empty"
 
 
-def row_of(record: Record, script: Script = _NO_SCRIPT, has_formulas: bool = False) -> tuple[dict[str, Any], CallScene]:
+def row_of(
+    record: Record, script: Script = _NO_SCRIPT, has_formulas: bool = False, here: Here | None = None
+) -> tuple[dict[str, Any], CallScene]:
     """Return the backward of a record as a JSON object, and the system behind it."""
     scene, more = _scene(record, script, unroll=True), {}
     if has_formulas:
-        shown, scene = explained(record, script=script, unroll=True)
+        shown, scene = explained(record, script=script, unroll=True, here=here)
         more = explanation(shown) | loop_objects(scene)
     opaque = [*dict.fromkeys(o.row for o in record.operations if o.is_opaque and o.settings[:1] == ("torch",))]
     return row(scene) | ({"opaque": opaque} if opaque else {}) | more, scene
