@@ -8,6 +8,7 @@ from typing import Any
 
 from gradcli.graph.operations.recurrent import KINDS, recurrent
 from gradcli.pytorch.nn import functional as F
+from gradcli.pytorch.nn.recurrent import gru_step
 from gradcli.pytorch.recipes import recipe_for
 from gradcli.pytorch.running import noted_results
 from gradcli.pytorch.tensor import Tensor
@@ -55,10 +56,7 @@ def _lstm_cell(x: Any, hx: Any, *weights: Any) -> Any:
 
 
 def _gru_cell(x: Any, hx: Any, *weights: Any) -> Any:
-    of_x, of_h = _gates(x, hx, *weights)
-    (r, z, n), (r_of_h, z_of_h, n_of_h) = of_x.chunk(3, -1), of_h.chunk(3, -1)
-    new = (n + (r + r_of_h).sigmoid() * n_of_h).tanh()
-    return new + (z + z_of_h).sigmoid() * (hx - new)
+    return gru_step(*_gates(x, hx, *weights), hx)
 
 
 def _weight_norm(v: Any, g: Any, dim: int = 0) -> Any:

@@ -89,8 +89,12 @@ class _GRU(_Weights):
     gates = 3
 
     def _step(self, from_input: Any, state: State, suffix: str) -> State:
-        operands = from_input, self._linear(state[0], "hh", suffix), *state
-        return (apply("gru_output", gru_output, operands, (), chain("gru_output")),)
+        return (gru_step(from_input, self._linear(state[0], "hh", suffix), *state),)
+
+
+def gru_step(of_input: Any, of_output: Any, h: Any) -> Any:
+    """Return the output of a GRU, of the linear maps of the input and the last output, and that output."""
+    return apply("gru_output", gru_output, (of_input, of_output, h), (), chain("gru_output"))
 
 
 # Layers
