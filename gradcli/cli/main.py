@@ -146,7 +146,7 @@ _MEANT = {
     **dict.fromkeys(("grad", "gradient", "vjp"), "backward"),
     **dict.fromkeys(("derivative", "derive", "diff", "jacrev"), "jacobian"),
     **dict.fromkeys(("draw", "plot", "visualize"), "graph"),
-    **dict.fromkeys(("docs", "guide", "help", "topics"), "explain"),
+    **dict.fromkeys(("docs", "guide", "help", "how", "topics", "what", "why"), "explain"),
     **dict.fromkeys(("--cotangent", "--gradient"), "--v"),
     "--tangent": "--u",
     "hvp": "hessian",
@@ -157,6 +157,7 @@ _INSTEAD = {
     **dict.fromkeys(("torch", "script"), "gradcli run SCRIPT.py runs a PyTorch script and explains it"),
 }
 _LETTER = len("--x")
+_QUESTION = re.compile(r"[\w'.]+(?: [\w'.]+){2,}\??")  # three words without a formula's signs
 
 
 def run(command: click.Command, arguments: Sequence[str] | None = None) -> int:
@@ -260,6 +261,8 @@ def no_command(group: click.Group, context: click.Context, arguments: Sequence[s
         near = _INSTEAD.get(name) or did_you_mean(_MEANT.get(name, name), known)
         hint = near or "`gradcli --help` lists the commands"
         return InputError(message, hint=hint, text=name)
+    if _QUESTION.fullmatch(name):
+        return InputError(message, hint=f"ask: gradcli explain {join(arguments)}", text=name)
     if name.endswith(".py"):
         return InputError(message, hint=f"run a script: gradcli run {join(arguments)}", text=name)
     fix = with_command(arguments, _commands(group, context))

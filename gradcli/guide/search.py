@@ -47,12 +47,12 @@ _SYNONYMS = {
 _FENCED = re.compile(r"^(`{3,}).*?^\1$", re.MULTILINE | re.DOTALL)
 _CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])|_|(?<=[A-Z])(?=[A-Z][a-z])")
 _RAISED = re.compile(r"\b(?:Runtime|Type|Value|Key|Index|Attribute|User|Name|Import|NotImplemented)(?:Error|Warning)\b")
-# Code in a question: what stands in backquotes, a call, a list of numbers, an operator between names, a long number.
+# Code in a question: what stands in backquotes, a call, a list of numbers, an operator between names, a number of several digits.
 _CODE = re.compile(
     r"`([^`]+)`|([\w.]+\([^()]*(?:\([^()]*\)[^()]*)*\)?)|(\[[-\d., e+]+\])|(\w+(?:[@*/]{1,2}\w[\w.]*)+)"
-    r"|(?<![\w.])(\d+\.\d+|\d{3,})(?![\w.])"
+    r"|(?<![\w.])(\d+\.\d+|\d{2,})(?![\w.])"
 )
-_LEAST = 3  # characters of quoted code
+_LEAST = 2  # characters of quoted code
 
 
 def answers(question: str, count: int = 3) -> list[Hit]:
@@ -157,7 +157,8 @@ class _Index:
             for row, score in self.matching(terms).items():
                 total[row] += weight * score
         for code in _quoted(question):
-            rows = [row for row, text in enumerate(self.closed) if code in text]
+            whole = re.compile(rf"(?<![\d.]){re.escape(code)}(?![\d.])" if code[0].isdigit() else re.escape(code))
+            rows = [row for row, text in enumerate(self.closed) if whole.search(text)]
             for row in rows:
                 total[row] += _QUOTED / len(rows)
         return {self.hits[row]: score for row, score in total.items()}

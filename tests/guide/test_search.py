@@ -83,6 +83,7 @@ def test_the_section_that_asks_the_question_answers_it(question, heading):
         ("y.backward([0.1, 1.0, 0.0001])", "vector-jacobian-product"),
         ("y.backward([0.1,1.0,0.0001]) of the tutorial", "vector-jacobian-product"),
         ("2222", "accumulation"),
+        ("why 26", "vector-jacobian-product"),
         ("why is x.grad = v@M.T", "matrices"),
         ("v @ M.T", "matrices"),
         ("where(x > 0, …)", "corners"),
