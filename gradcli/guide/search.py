@@ -47,7 +47,7 @@ _SYNONYMS = {
 _FENCED = re.compile(r"^(`{3,}).*?^\1$", re.MULTILINE | re.DOTALL)
 _CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])|_|(?<=[A-Z])(?=[A-Z][a-z])")
 _RAISED = re.compile(r"\b(?:Runtime|Type|Value|Key|Index|Attribute|User|Name|Import|NotImplemented)(?:Error|Warning)\b")
-# Code in a question: what stands in backquotes, a call, a list of numbers, an operator between names, a number of several digits.
+# Code in a question: what stands in backquotes, a call, a list of numbers, an operator between names, a number.
 _CODE = re.compile(
     r"`([^`]+)`|([\w.]+\([^()]*(?:\([^()]*\)[^()]*)*\)?)|(\[[-\d., e+]+\])|(\w+(?:[@*/]{1,2}\w[\w.]*)+)"
     r"|(?<![\w.])(\d+\.\d+|\d{2,})(?![\w.])"
