@@ -9,12 +9,11 @@ import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from importlib import import_module
-from inspect import cleandoc
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
+from gradcli.cli.help import documented
 from gradcli.errors import Fix, InputError, did_you_mean, option_error
 from gradcli.files import forget_read
 from gradcli.lang.own_names import forget_own_names
@@ -60,18 +59,6 @@ GROUPS = {
         ("jacobian --points FILE", "The Jacobian at each row."),
     ),
 }
-_HELP = Path(__file__).parent / "help.md"
-_EXAMPLE = r"^# {}\n\n```console\n(.*?)^```$"
-
-
-def _with_example(command: click.Command, name: str) -> click.Command:
-    """Return a command whose help begins with its most common example and the output, which `help.md` has."""
-    example = re.search(_EXAMPLE.format(name), _HELP.read_text("utf-8"), re.MULTILINE | re.DOTALL)
-    if example and command.help:
-        parts = [f"\b\n{part}" for part in example[1].rstrip("\n").split("\n\n")]
-        first, rest = cleandoc(command.help).split("\n\n", 1)
-        command.help = "\n\n".join([first, *parts, rest])
-    return command
 
 
 class Commands(click.Group):
@@ -85,7 +72,7 @@ class Commands(click.Group):
         """Return the command of a name, or None."""
         if cmd_name in COMMANDS and cmd_name not in self.commands:
             command = getattr(import_module(f"gradcli.cli.commands.{cmd_name}"), cmd_name)
-            self.add_command(_with_example(command, cmd_name))
+            self.add_command(documented(command, cmd_name))
         return super().get_command(ctx, cmd_name)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:

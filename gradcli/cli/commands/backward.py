@@ -38,33 +38,20 @@ SECTIONS = {
     "images": "inputs that are images, each beside its gradient",
     "pytorch": "the same in PyTorch; alone, a complete script",
 }
-EXAMPLES = """\b
-Examples:
-  gradcli backward "y=x**2" --at x=3
-  gradcli backward "y0=3*x0**2" "y1=x0**2+2*x1**3" "y2=10*x1" --at x0=1,x1=2 --v 1,10,100
-  gradcli backward "y=3*x**2" --at "x=[1,2]" --v onehot:1
-  gradcli backward "h=2*x" "z=h**3" --at x=0.5 --retain h --steps
-  gradcli backward "y=x**2" --at x=1 --v 1 --v 10 -f json
-  gradcli backward "y0=a*b" "y1=b**2" --points samples/points.csv --v 1,10
-"""
 
 
-@click.command(cls=SystemCommand, epilog=EXAMPLES)
+@click.command(cls=SystemCommand)
 @system_options
 @cotangents_option(
     "The cotangent, PyTorch's gradient argument: 1,10,100, [[1,0],[0,1]], y0=1,y2=100 (the rest 0), ones, "
     "onehot:1, onehot:y1, @file.npy, v for formulas in v (v=1,10 has both), or - for the JSON of another gradcli "
     "backward. Repeated, gradients accumulate."
 )
-@click.option("--strict", is_flag=True, help="A v that is longer than a scalar output is an error, as in PyTorch.")
+@click.option("--strict", is_flag=True)
 @names_option("--retain", "Also show the gradients of these intermediates.", "NAMES|all")
-@click.option("--steps", is_flag=True, help="Show the forward table and the reverse table.")
-@click.option("--unroll", is_flag=True, help="Write each round of a loop, which is a recurrence otherwise.")
-@click.option(
-    "--jacobian/--no-jacobian",
-    default=None,
-    help="Show J however large it is, or not at all.  [default: up to 36 entries]",
-)
+@click.option("--steps", is_flag=True)
+@click.option("--unroll", is_flag=True)
+@click.option("--jacobian/--no-jacobian", default=None)
 @page_options(SECTIONS)
 @file_options
 def backward(
@@ -81,6 +68,21 @@ def backward(
 
     EXPR is a statement NAME = EXPRESSION, or several, separated by ; or newlines.  The cotangent v weights the outputs;
     a single scalar output needs none.  Without --at, the gradients are formulas.
+
+    Options:
+        --strict: A v that is longer than a scalar output is an error, as in PyTorch.
+        --steps: Show the forward table and the reverse table.
+        --unroll: Write each round of a loop, which is a recurrence otherwise.
+        --jacobian: Show J however large it is, or not at all.  [default: up to 36 entries]
+
+    Examples:
+        gradcli backward "y=x**2" --at x=3
+        gradcli backward "y0=3*x0**2" "y1=x0**2+2*x1**3" "y2=10*x1" --at x0=1,x1=2 --v 1,10,100
+        gradcli backward "y=3*x**2" --at "x=[1,2]" --v onehot:1
+        gradcli backward "h=2*x" "z=h**3" --at x=0.5 --retain h --steps
+        gradcli backward "y=x**2" --at x=1 --v 1 --v 10 -f json
+        gradcli backward "y0=a*b" "y1=b**2" --points samples/points.csv --v 1,10
+
     """
     from gradcli.cli.answer import answer
     from gradcli.cli.inputs.cotangents import in_letters, read_calls

@@ -37,17 +37,6 @@ if TYPE_CHECKING:
 
 SECTIONS = {"claims": "the verdicts", "steps": "the right derivation, step by step"}
 _ENDINGS = {**PAGE_ENDINGS, ".json": "json", ".jsonl": "json"}
-EXAMPLES = """\b
-Examples:
-  gradcli check "f=x**2*y" "df/dx=2*x*y" "df/dy=x**2"
-  gradcli check "y=x@M" "x.grad=v@M.T" "M.grad=outer(x,v)" --shape x=2,M=2x3
-  gradcli check "f=sin(3*x)" "d2f/dx2=-9*sin(3*x)" --at x=0.5
-  gradcli check "r=x**2" "dr[i]/dx[i]=2*x[i] for i in 0..2" --shape x=3
-  gradcli check "p=softmax(z)" "L=-log(p[0])" "dL/dz=p-[1,0,0]" --shape z=3 -f json
-  gradcli check "h=tanh(w*x)" "dh/dw=x*(1-h**2)" --steps
-  gradcli check "f=a*b**2" "df/db=2*a*b" --points samples/points.csv
-  gradcli check samples/logistic_regression.grad samples/gaussian.grad
-"""
 
 
 class Tolerance(click.FloatRange):
@@ -64,7 +53,7 @@ class Tolerance(click.FloatRange):
 _POINTS = points_option("Check at the points of a .csv, .tsv, .jsonl, .npz or .parquet file; - is standard input.")
 
 
-@click.command(cls=SystemCommand, epilog=EXAMPLES)
+@click.command(cls=SystemCommand)
 @click.argument("statement", nargs=-1)
 @file_option
 @at_option("A point to check at; repeat it for more.")
@@ -72,40 +61,14 @@ _POINTS = points_option("Check at the points of a .csv, .tsv, .jsonl, .npz or .p
 @shapes_option("Shapes of the inputs: x=3,M=2x2.")
 @click.option(
     "--tolerance", type=Tolerance(0, 1, min_open=True), metavar="E", default=1e-6, show_default=True,
-    help="The relative error allowed. Increase it for claims with rounded constants.",
 )  # fmt: skip
-@click.option(
-    "--trials",
-    type=click.IntRange(1, 10_000),
-    metavar="N",
-    default=20,
-    show_default=True,
-    help="The number of random points to try.",
-)
-@click.option(
-    "--seed", type=click.IntRange(0), metavar="N", default=0, show_default=True, help="The seed of the random points."
-)
-@click.option(
-    "--gradient",
-    metavar="FILE.py:NAME",
-    help="A Python function that returns the derivatives with respect to the inputs, in their order, as the claim.",
-)
-@click.option(
-    "--require-proof",
-    is_flag=True,
-    help="Require a proof: a claim that is right at points, but not proved, is undecided (status 1).",
-)
-@click.option(
-    "--steps",
-    is_flag=True,
-    help="Show the right derivation step by step, and the step at which a wrong claim leaves it.",
-)
-@click.option(
-    "--junit", metavar="FILE", type=click.Path(dir_okay=False), help="Also write the verdicts to FILE, as JUnit XML."
-)
-@click.option(
-    "--output", metavar="FILE", type=click.Path(), help="Write the page to a .html, .md, .tex or .txt file, or JSON."
-)
+@click.option("--trials", type=click.IntRange(1, 10_000), metavar="N", default=20, show_default=True)
+@click.option("--seed", type=click.IntRange(0), metavar="N", default=0, show_default=True)
+@click.option("--gradient", metavar="FILE.py:NAME")
+@click.option("--require-proof", is_flag=True)
+@click.option("--steps", is_flag=True)
+@click.option("--junit", metavar="FILE", type=click.Path(dir_okay=False))
+@click.option("--output", metavar="FILE", type=click.Path())
 @style_option([style for style in FORMATS if style != "csv"], "The output format.  [default: table]")
 @page_options(SECTIONS)
 def check(
@@ -134,6 +97,28 @@ def check(
 
     gradcli proves a claim, or tests it at points, and compares it with finite differences.  For a wrong claim it names
     the mistake.  The exit status is 0 if all claims are right, and 1 if one is wrong or undecided.
+
+    Options:
+        --tolerance: The relative error allowed. Increase it for claims with rounded constants.
+        --trials: The number of random points to try.
+        --seed: The seed of the random points.
+        --gradient: A Python function that returns the derivatives with respect to the inputs, in their order, as the
+            claim.
+        --require-proof: Require a proof: a claim that is right at points, but not proved, is undecided (status 1).
+        --steps: Show the right derivation step by step, and the step at which a wrong claim leaves it.
+        --junit: Also write the verdicts to FILE, as JUnit XML.
+        --output: Write the page to a .html, .md, .tex or .txt file, or JSON.
+
+    Examples:
+        gradcli check "f=x**2*y" "df/dx=2*x*y" "df/dy=x**2"
+        gradcli check "y=x@M" "x.grad=v@M.T" "M.grad=outer(x,v)" --shape x=2,M=2x3
+        gradcli check "f=sin(3*x)" "d2f/dx2=-9*sin(3*x)" --at x=0.5
+        gradcli check "r=x**2" "dr[i]/dx[i]=2*x[i] for i in 0..2" --shape x=3
+        gradcli check "p=softmax(z)" "L=-log(p[0])" "dL/dz=p-[1,0,0]" --shape z=3 -f json
+        gradcli check "h=tanh(w*x)" "dh/dw=x*(1-h**2)" --steps
+        gradcli check "f=a*b**2" "df/db=2*a*b" --points samples/points.csv
+        gradcli check samples/logistic_regression.grad samples/gaussian.grad
+
     """
     from gradcli.cli.commands.check_claims import checked, is_file
     from gradcli.cli.inputs.system import has_claims, is_function, read_sources

@@ -20,14 +20,6 @@ if TYPE_CHECKING:
     from gradcli.guide.messages import Hit
     from gradcli.guide.topics import Topic
 
-EXAMPLES = """\b
-Examples:
-  gradcli explain "why does my gradient double when I call backward twice"
-  gradcli explain "grad can be implicitly created only for scalar outputs"
-  gradcli explain gradient-argument
-  gradcli explain
-"""
-
 
 _SHOWN = 200  # characters of an unknown text
 MAX_BYTES = 2**20  # of a message with its traceback
@@ -40,14 +32,24 @@ def _completed(context: click.Context, parameter: click.Parameter, incomplete: s
     return [name for name in topics() if name.startswith(incomplete)]
 
 
-@click.command(epilog=EXAMPLES)
+@click.command()
 @click.argument("text", nargs=-1, shell_complete=_completed)
-@click.option("--site", metavar="DIR", help="Write the whole guide as a web site of plain files into a new folder.")
+@click.option("--site", metavar="DIR")
 def explain(text: tuple[str, ...], site: str | None) -> None:
     """Answer a question about gradients, or explain an error message of PyTorch's.
 
     TEXT is a question, a message, a whole traceback, the name of a topic, or a heading; - reads it from standard input.
     A question shows the sections of the guide that answer it best.  Without TEXT, the topics are listed.
+
+    Options:
+        --site: Write the whole guide as a web site of plain files into a new folder.
+
+    Examples:
+        gradcli explain "why does my gradient double when I call backward twice"
+        gradcli explain "grad can be implicitly created only for scalar outputs"
+        gradcli explain gradient-argument
+        gradcli explain
+
     """
     from gradcli.files import read_bytes, standard_input
     from gradcli.guide.messages import find

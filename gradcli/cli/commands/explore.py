@@ -18,18 +18,11 @@ if TYPE_CHECKING:
     from gradcli.explore.state import Explorer
     from gradcli.graph.array import Named
 
-EXAMPLES = """\b
-Examples:
-  gradcli explore "y0=3*x0**2" "y1=x0**2+2*x1**3" "y2=10*x1" --at x0=1,x1=2 --v 1,10,100
-  gradcli explore "h=tanh(w*x+b)" "L=(h-1)**2" --at w=0.5,x=2,b=0
-  gradcli explore -F samples/chain.grad
-"""
 
-
-@click.command(cls=SystemCommand, epilog=EXAMPLES)
+@click.command(cls=SystemCommand)
 @only_system_options
 @cotangents_option("The cotangent, as in `gradcli backward`.  [default: 1 for each output]")
-@click.option("--steps", is_flag=True, help="Begin with the forward table and the reverse table.")
+@click.option("--steps", is_flag=True)
 def explore(options: SystemOptions, cotangents: tuple[str, ...], steps: bool) -> None:
     """Explore a system in the terminal: change a number, and see the gradients follow.
 
@@ -41,6 +34,15 @@ def explore(options: SystemOptions, cotangents: tuple[str, ...], steps: bool) ->
     Up and down choose an input or a cotangent, left and right change it (with Shift ten times as far), and Enter types
     a value.  c calls backward again, z zeroes .grad, d is a step of gradient descent, n and p go through the steps.
     q leaves, and prints the `gradcli backward` command for what was on the screen.
+
+    Options:
+        --steps: Begin with the forward table and the reverse table.
+
+    Examples:
+        gradcli explore "y0=3*x0**2" "y1=x0**2+2*x1**3" "y2=10*x1" --at x0=1,x1=2 --v 1,10,100
+        gradcli explore "h=tanh(w*x+b)" "L=(h-1)**2" --at w=0.5,x=2,b=0
+        gradcli explore -F samples/chain.grad
+
     """
     from gradcli.cli.inputs.system import check_branch, read_situation, read_system_of
     from gradcli.cli.output import show

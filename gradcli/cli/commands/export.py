@@ -33,33 +33,22 @@ if TYPE_CHECKING:
 
 _LISTED = 4  # sizes in a note
 TOLERANCES = {"float32": 1e-3, "float64": 1e-9}  # of what a model computes, at the point at which it is tested
-EXAMPLES = """\b
-Examples:
-  gradcli export "y=3*x**2" --to numpy
-  gradcli export "y0=a*b" "y1=b**2" --to c --name model --at a=1,b=2
-  gradcli export "p=F/A" --to c --arguments F,A
-  gradcli export "y=x@M" --to javascript --shape x=2,M=2x3 --what value,vjp
-  gradcli export "f=(1-x)**2+100*(y-x**2)**2" --to torch --what value,vjp,hessian
-  gradcli export "y=x**3" --to numpy --shape x=5 --what jacobian --sparse
-"""
 
 
-@click.command(cls=SystemCommand, epilog=EXAMPLES)
+@click.command(cls=SystemCommand)
 @click.argument("expr", nargs=-1)
 @file_option
-@click.option("--to", type=click.Choice([*ENDINGS]), required=True, help="The language, or the library.")
+@click.option("--to", type=click.Choice([*ENDINGS]), required=True)
 @names_option("--what", "The functions: value, vjp, jacobian, jvp, hessian, hvp.", default="value,vjp,jacobian")
-@click.option("--name", metavar="NAME", default="model", show_default=True, help="The name of the functions.")
+@click.option("--name", metavar="NAME", default="model", show_default=True)
 @at_option("The point at which the file tests itself.")
 @shapes_option("Shapes of the inputs: x=3,M=2x2.")
 @wrt_option
 @outputs_option
 @names_option("--arguments", "The order of the inputs as parameters: of --wrt, else of the input lines, else of use.")
-@click.option("--sparse", is_flag=True, help="Write the entries of matrices that are not zero, with rows and columns.")
-@click.option(
-    "--dtype", type=click.Choice(("float32", "float64")), help="The dtype of an ONNX model.  [default: float32]"
-)
-@click.option("--output", metavar="FILE", type=click.Path(allow_dash=True), help="Write to FILE; - is standard output.")
+@click.option("--sparse", is_flag=True)
+@click.option("--dtype", type=click.Choice(("float32", "float64")))
+@click.option("--output", metavar="FILE", type=click.Path(allow_dash=True))
 def export(
     expr: tuple[str, ...], files: tuple[str, ...], to: str, what: str, name: str, at: tuple[PointText, ...],
     shapes: tuple[str, ...], wrt: str | None, outputs: str | None, arguments: str | None, sparse: bool,
@@ -70,6 +59,22 @@ def export(
     EXPR is a statement NAME = EXPRESSION, or several, separated by ; or newlines.  The file has the functions
     NAME(inputs), NAME_vjp(inputs, cotangents) and NAME_jacobian(inputs).  With --at it also has a test of itself:
     python FILE, node FILE, or cc -DNAME_TEST FILE -lm with NAME in capitals.
+
+    Options:
+        --to: The language, or the library.
+        --name: The name of the functions.
+        --sparse: Write the entries of matrices that are not zero, with rows and columns.
+        --dtype: The dtype of an ONNX model.  [default: float32]
+        --output: Write to FILE; - is standard output.
+
+    Examples:
+        gradcli export "y=3*x**2" --to numpy
+        gradcli export "y0=a*b" "y1=b**2" --to c --name model --at a=1,b=2
+        gradcli export "p=F/A" --to c --arguments F,A
+        gradcli export "y=x@M" --to javascript --shape x=2,M=2x3 --what value,vjp
+        gradcli export "f=(1-x)**2+100*(y-x**2)**2" --to torch --what value,vjp,hessian
+        gradcli export "y=x**3" --to numpy --shape x=5 --what jacobian --sparse
+
     """
     from gradcli.cli.inputs.system import read_graph, read_situation, read_system_of
     from gradcli.codegen.kinds import KINDS, check

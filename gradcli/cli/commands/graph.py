@@ -44,48 +44,20 @@ ENDINGS = {
     ".txt": "text",
 }
 
-EXAMPLES = """\b
-Examples:
-  gradcli graph "y=x**2+x" --at x=3
-  gradcli graph "y0=3*x0**2" "y1=x0**2+2*x1**3" "y2=10*x1" --at x0=1,x1=2 --v 1,10,100
-  gradcli graph "h=tanh(x@W)" "y=sum(h**2)" --shape x=2,W=2x3
-  gradcli graph -F samples/bundle_adjustment.grad --v ones -f svg
-  gradcli graph "y=mse_loss(linear(x, W), t)" --shape x=2x3,W=1x3,t=2x1 --open all
-  gradcli graph "y=sin(x)*x" -f mermaid
-  gradcli graph "y=sin(x)*x" --at x=2 -f html
-"""
 
-
-@click.command(cls=SystemCommand, epilog=EXAMPLES)
+@click.command(cls=SystemCommand)
 @system_options_with(
     STYLES, "How the picture is drawn: text for a terminal, or a language.  [default: as --output ends; text]"
 )
 @cotangents_option(
     "The cotangent, as in `gradcli backward`: adjoints are those of the sum of the outputs that it weights."
 )
-@click.option(
-    "--all",
-    "every",
-    is_flag=True,
-    help="Every operation: long chains, equal branches and the middle of a long system are not folded.",
-)
+@click.option("--all", "every", is_flag=True)
 @names_option("--open", "Draw the definition of a call in its place: of these calls, or of all.", "NAMES|all")
-@click.option("--unroll", is_flag=True, help="Draw each round of a loop, which is one box otherwise.")
-@click.option(
-    "--layout",
-    type=click.Choice(("vertical", "horizontal")),
-    default="vertical",
-    show_default=True,
-    help="From top to bottom, or from left to right for a slide; text is always vertical.",
-)
+@click.option("--unroll", is_flag=True)
+@click.option("--layout", type=click.Choice(("vertical", "horizontal")), default="vertical", show_default=True)
 @digits_option("in the picture, or full: nothing is rounded.")
-@click.option(
-    "--output",
-    metavar="FILE",
-    type=click.Path(allow_dash=True),
-    help="Write the picture to FILE; .svg, .dot, .mmd (Mermaid), .tex (TikZ), .html (a live page), .pdf, .png and .txt "
-    "choose the format.",
-)
+@click.option("--output", metavar="FILE", type=click.Path(allow_dash=True))
 def graph(
     options: SystemOptions,
     cotangents: tuple[str, ...],
@@ -104,6 +76,23 @@ def graph(
     middle of a long system is one box.
 
     --output FILE.html writes a live page: change an input or v, and all numbers follow.
+
+    Options:
+        --all: Every operation: long chains, equal branches and the middle of a long system are not folded.
+        --unroll: Draw each round of a loop, which is one box otherwise.
+        --layout: From top to bottom, or from left to right for a slide; text is always vertical.
+        --output: Write the picture to FILE; .svg, .dot, .mmd (Mermaid), .tex (TikZ), .html (a live page), .pdf, .png
+            and .txt choose the format.
+
+    Examples:
+        gradcli graph "y=x**2+x" --at x=3
+        gradcli graph "y0=3*x0**2" "y1=x0**2+2*x1**3" "y2=10*x1" --at x0=1,x1=2 --v 1,10,100
+        gradcli graph "h=tanh(x@W)" "y=sum(h**2)" --shape x=2,W=2x3
+        gradcli graph -F samples/bundle_adjustment.grad --v ones -f svg
+        gradcli graph "y=mse_loss(linear(x, W), t)" --shape x=2x3,W=1x3,t=2x1 --open all
+        gradcli graph "y=sin(x)*x" -f mermaid
+        gradcli graph "y=sin(x)*x" --at x=2 -f html
+
     """
     from dataclasses import replace
 

@@ -19,19 +19,11 @@ SECTIONS = {
     "hessian": "H, or H·u",
     "curvature": "the gradient, and what the eigenvalues say",
 }
-EXAMPLES = """\b
-Examples:
-  gradcli hessian "f=x**2*y"
-  gradcli hessian "f=(1-x)**2+100*(y-x**2)**2" --at x=1,y=1
-  gradcli hessian "f=sum(x**4)" --at "x=[1,2]" -f json
-  gradcli hessian "f=sum(x**4)" --at "x=[1,2]" --u "x=[1,0]"
-  gradcli hessian "f=a*b**2" --points samples/points.csv
-"""
 
 
-@click.command(cls=SystemCommand, epilog=EXAMPLES)
+@click.command(cls=SystemCommand)
 @system_options
-@click.option("--u", "tangent", metavar="NAME=VALUE,…", multiple=True, help="A tangent: shows H·u, without H.")
+@click.option("--u", "tangent", metavar="NAME=VALUE,…", multiple=True)
 @page_options(SECTIONS)
 @file_options
 def hessian(options: SystemOptions, tangent: tuple[str, ...], pages: Pages, many: Files) -> None:
@@ -40,6 +32,17 @@ def hessian(options: SystemOptions, tangent: tuple[str, ...], pages: Pages, many
     EXPR is a statement NAME = EXPRESSION, or several, separated by ; or newlines.  With --at, the page also has the
     numbers, and what the eigenvalues mean: a minimum, a maximum or a saddle point.  --u gives the product H·u at the
     point, without H.
+
+    Options:
+        --u: A tangent: shows H·u, without H.
+
+    Examples:
+        gradcli hessian "f=x**2*y"
+        gradcli hessian "f=(1-x)**2+100*(y-x**2)**2" --at x=1,y=1
+        gradcli hessian "f=sum(x**4)" --at "x=[1,2]" -f json
+        gradcli hessian "f=sum(x**4)" --at "x=[1,2]" --u "x=[1,0]"
+        gradcli hessian "f=a*b**2" --points samples/points.csv
+
     """
     from gradcli.cli.answer import answer
     from gradcli.cli.inputs.points import example_of, read_tangent

@@ -35,29 +35,14 @@ SECTIONS = {
     "jacobian": "J, in formulas and in numbers",
     "steps": "the forward pass, and a reverse pass for each row of J",
 }
-EXAMPLES = """\b
-Examples:
-  gradcli jacobian "y=x**2"
-  gradcli jacobian "y0=3*x0**2" "y1=x0**2+2*x1**3" "y2=10*x1" --at x0=1,x1=2
-  gradcli jacobian "y=x@M" --shape x=2,M=2x2 --wrt x
-  gradcli jacobian "y=sin(a*b)" -f json
-  gradcli jacobian "y=exp(-x)*sin(x)" --order 3 --at x=0
-  gradcli jacobian "y=x**3" --at "x=[1,2,3]" --sparse
-  gradcli jacobian "y0=a*b" "y1=b**2" --points samples/points.csv
-"""
 
 
-@click.command(cls=SystemCommand, epilog=EXAMPLES)
+@click.command(cls=SystemCommand)
 @system_options
-@click.option("--sparse", is_flag=True, help="Only the entries that are not zero everywhere: as json, csv or .npz.")
-@click.option("--steps", is_flag=True, help="Show the forward pass, and a reverse pass for each row.")
-@click.option(
-    "--order",
-    type=click.IntRange(1, 10),
-    metavar="N",
-    help="For a scalar output of one input: derivatives up to this order.",
-)
-@click.option("--numeric", is_flag=True, help="Numbers alone: formulas are left out.  It needs a point.")
+@click.option("--sparse", is_flag=True)
+@click.option("--steps", is_flag=True)
+@click.option("--order", type=click.IntRange(1, 10), metavar="N")
+@click.option("--numeric", is_flag=True)
 @page_options(SECTIONS)
 @file_options
 def jacobian(
@@ -67,6 +52,22 @@ def jacobian(
 
     EXPR is a statement NAME = EXPRESSION, or several, separated by ; or newlines.  Inputs are the names that are used
     but never assigned.  Outputs are the assigned names that no later statement uses.  Without --at, J is in formulas.
+
+    Options:
+        --sparse: Only the entries that are not zero everywhere: as json, csv or .npz.
+        --steps: Show the forward pass, and a reverse pass for each row.
+        --order: For a scalar output of one input: derivatives up to this order.
+        --numeric: Numbers alone: formulas are left out.  It needs a point.
+
+    Examples:
+        gradcli jacobian "y=x**2"
+        gradcli jacobian "y0=3*x0**2" "y1=x0**2+2*x1**3" "y2=10*x1" --at x0=1,x1=2
+        gradcli jacobian "y=x@M" --shape x=2,M=2x2 --wrt x
+        gradcli jacobian "y=sin(a*b)" -f json
+        gradcli jacobian "y=exp(-x)*sin(x)" --order 3 --at x=0
+        gradcli jacobian "y=x**3" --at "x=[1,2,3]" --sparse
+        gradcli jacobian "y0=a*b" "y1=b**2" --points samples/points.csv
+
     """
     from gradcli.cli.answer import answer
     from gradcli.cli.inputs.system import read_system_of

@@ -31,27 +31,13 @@ SECTIONS = {
     "jvp": "J·u, with its arithmetic",
     "pairing": "vᵀ(J·u) and (vᵀJ)·u",
 }
-EXAMPLES = """\b
-Examples:
-  gradcli jvp "y=x**2" --at x=3
-  gradcli jvp "y0=3*x0**2" "y1=x0**2+2*x1**3" "y2=10*x1" --at x0=1,x1=2 --u x0=1,x1=2
-  gradcli jvp "h=x*a" "y=sin(h)" --at x=1,a=2 --u a=1 --steps
-  gradcli jvp "y=x@M" --at "x=[1,2],M=[[1,2],[3,4]]" --u "x=[1,0]" --v 1,10
-  gradcli jvp "y0=a*b" "y1=b**2" --points samples/points.csv --u a=1
-"""
 
 
-@click.command(cls=SystemCommand, epilog=EXAMPLES)
+@click.command(cls=SystemCommand)
 @system_options
-@click.option(
-    "--u",
-    "tangent",
-    metavar="NAME=VALUE,…",
-    multiple=True,
-    help="The tangent: x0=1,x1=0.5, or 1,0.5 in order, or ones.  An input left out has 0, and a single scalar input 1.",
-)
+@click.option("--u", "tangent", metavar="NAME=VALUE,…", multiple=True)
 @cotangents_option("A cotangent: shows vᵀ(J·u) = (vᵀJ)·u too.")
-@click.option("--steps", is_flag=True, help="Show the forward table, each value with its tangent.")
+@click.option("--steps", is_flag=True)
 @page_options(SECTIONS)
 @file_options
 def jvp(
@@ -66,6 +52,19 @@ def jvp(
 
     EXPR is a statement NAME = EXPRESSION, or several, separated by ; or newlines.  Forward mode computes J·u in one
     pass over the system, without J.  Without --at, the result is formulas.
+
+    Options:
+        --u: The tangent: x0=1,x1=0.5, or 1,0.5 in order, or ones.  An input left out has 0, and a single scalar input
+            1.
+        --steps: Show the forward table, each value with its tangent.
+
+    Examples:
+        gradcli jvp "y=x**2" --at x=3
+        gradcli jvp "y0=3*x0**2" "y1=x0**2+2*x1**3" "y2=10*x1" --at x0=1,x1=2 --u x0=1,x1=2
+        gradcli jvp "h=x*a" "y=sin(h)" --at x=1,a=2 --u a=1 --steps
+        gradcli jvp "y=x@M" --at "x=[1,2],M=[[1,2],[3,4]]" --u "x=[1,0]" --v 1,10
+        gradcli jvp "y0=a*b" "y1=b**2" --points samples/points.csv --u a=1
+
     """
     import numpy as np
 

@@ -30,12 +30,6 @@ if TYPE_CHECKING:
 _NEAR = 0.85  # similarity of the script's option and one of gradcli's, from 0 to 1
 MAX_SCRIPT_BYTES = 2**24
 ENDINGS = {".md": "markdown", ".tex": "latex", ".json": "json", ".jsonl": "json", ".html": "html"}
-EXAMPLES = """\b
-Examples:
-  gradcli run samples/doubled.py
-  gradcli run samples/doubled.py --quiet
-  gradcli run -c "import torch; x = torch.tensor(3., requires_grad=True); (x**2).backward(); print(x.grad)"
-"""
 
 
 class _ScriptCommand(click.Command):
@@ -110,52 +104,44 @@ def _sections(_context: click.Context, _parameter: click.Parameter, value: str |
 
 
 _OPTIONS = (
-    click.option("-q", "--quiet", is_flag=True, help="Print only what the script prints."),
+    click.option("-q", "--quiet", is_flag=True),
     click.option(
-        "--all", "every", is_flag=True, help="Explain a line every time it is reached, not only the first time."
+        "--all", "every", is_flag=True
     ),
-    click.option("--line", "lines", metavar="N", type=int, multiple=True, help="Explain only the calls at this line."),
+    click.option("--line", "lines", metavar="N", type=int, multiple=True),
     click.option(
-        "--check", "checks", is_flag=True, help="Only check the backward of each autograd.Function."
+        "--check", "checks", is_flag=True
     ),
-    click.option("--steps", is_flag=True, help="Show the forward table and the reverse table."),
-    click.option("--unroll", is_flag=True, help="Write each round of a loop, which is a recurrence otherwise."),
+    click.option("--steps", is_flag=True),
+    click.option("--unroll", is_flag=True),
     click.option(
-        "--round", metavar="K", type=click.IntRange(1), help="Explain a line the K-th time it is reached."
+        "--round", metavar="K", type=click.IntRange(1)
     ),
     click.option(
         "--graph",
         metavar="FILE",
         type=click.Path(),
-        help="Draw the first explained call to FILE; .svg, .dot, .mmd, .tex, .html, .pdf, .png and .txt choose the "
-        "format.",
     ),
     names_option("--open", "Draw the definition of a call in its place: of these calls, or of all.", "NAMES|all"),
-    click.option("--explore", "explores", is_flag=True, help="Stop at each page, and explore its system; q continues."),
+    click.option("--explore", "explores", is_flag=True),
     click.option(
         "--torch/--no-torch", "torch", default=None,
-        help="Run the script under your own PyTorch, or never.  [default: where its imports need it]",
     ),
     click.option(
-        "--only", metavar="SECTIONS", callback=_sections, help="Show these sections of each page alone: flow, grad, …"
+        "--only", metavar="SECTIONS", callback=_sections
     ),
 )  # fmt: skip
 
 
-@click.command(cls=_ScriptCommand, epilog=EXAMPLES)
+@click.command(cls=_ScriptCommand)
 @click.argument("script", required=False, metavar="[SCRIPT [ARG]...]")
-@click.option("-c", "code", metavar="CODE", help="Run this code.")
+@click.option("-c", "code", metavar="CODE")
 @gathered("options", RunOptions, _OPTIONS)
 @style_option(
     ("table", "json", "latex", "markdown", "html"),
     "The format of the explanations.  [default: as --output ends; table]",
 )
-@click.option(
-    "--output",
-    metavar="FILE",
-    type=click.Path(allow_dash=True),
-    help="Write them to FILE; .md, .tex, .json and .html choose the format, .txt is any.",
-)
+@click.option("--output", metavar="FILE", type=click.Path(allow_dash=True))
 def run(
     script: str | None,
     code: str | None,
@@ -172,6 +158,28 @@ def run(
 
     gradcli's torch has autograd, torch.func, and the common parts of torch.nn, torch.optim and torch.utils.data, on the
     CPU; `gradcli explain run` lists them.  A missing function ends the run with its name and status 2.
+
+    Options:
+        --quiet: Print only what the script prints.
+        --all: Explain a line every time it is reached, not only the first time.
+        --line: Explain only the calls at this line.
+        --check: Only check the backward of each autograd.Function.
+        --steps: Show the forward table and the reverse table.
+        --unroll: Write each round of a loop, which is a recurrence otherwise.
+        --round: Explain a line the K-th time it is reached.
+        --graph: Draw the first explained call to FILE; .svg, .dot, .mmd, .tex, .html, .pdf, .png and .txt choose the
+            format.
+        --explore: Stop at each page, and explore its system; q continues.
+        --torch: Run the script under your own PyTorch, or never.  [default: where its imports need it]
+        --only: Show these sections of each page alone: flow, grad, …
+        -c: Run this code.
+        --output: Write them to FILE; .md, .tex, .json and .html choose the format, .txt is any.
+
+    Examples:
+        gradcli run samples/doubled.py
+        gradcli run samples/doubled.py --quiet
+        gradcli run -c "import torch; x = torch.tensor(3., requires_grad=True); (x**2).backward(); print(x.grad)"
+
     """
     from gradcli.files import UsersFolder
     from gradcli.process.activity import before_others_print

@@ -7,19 +7,18 @@ from pathlib import Path
 
 import click
 
-EXAMPLES = """\b
-Examples:
-  gradcli samples examples
-  gradcli run examples/vector_to_vector.py
-"""
 
-
-@click.command(epilog=EXAMPLES)
+@click.command()
 @click.argument("folder", default="samples")
 def samples(folder: str) -> None:
     """Write the samples: systems, PyTorch scripts, models and shell scripts to try.
 
     FOLDER must be new or empty; without it, it is the folder samples, whose paths the guide's examples have.
+
+    Examples:
+        gradcli samples examples
+        gradcli run examples/vector_to_vector.py
+
     """
     from gradcli.cli.output import wrote
     from gradcli.data.replacement import write_folder
