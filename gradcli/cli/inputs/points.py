@@ -14,7 +14,6 @@ from gradcli.graph.array import Array, Named
 from gradcli.graph.names import element_names
 from gradcli.graph.node import Node
 from gradcli.graph.shapes import Shape, inside
-from gradcli.lang.claims import WITH_BRACKETS, with_brackets
 from gradcli.lang.system import System
 from gradcli.lang.values import Assignment, read_in_order, read_point, read_shapes
 from gradcli.process.platform import quote
@@ -47,6 +46,8 @@ def _known(name: str, system: System, option: str) -> None:
         raise option_error(option, f"{option}: `{name}` is computed by the system", "only inputs have values", name)
     if not system.leaves():
         system.graph({})  # a system that has no input is wrong itself
+    from gradcli.lang.claims import with_brackets  # for an error alone
+
     message = f"{option}: `{name}` is not in the system"
     if fix := with_brackets(system, name):
         raise InputError(message, hint=_brackets(fix), fix=fix, options=(option,), text=name)
@@ -73,6 +74,8 @@ def read_points(system: System, options: Sequence[PointText], shapes: Mapping[st
         which = f"point {k}" if len(points) > 1 else "the point"
         missing = [n for n in names if n not in point]
         if missing:
+            from gradcli.lang.claims import with_brackets
+
             error = _missing_values(which, {n: shapes.get(n, ()) for n in missing}, options[k - 1], system.assigned)
             fixes = (fix for name in (*point, *system.assigned) if (fix := with_brackets(system, name)))
             if fix := next(fixes, None):
@@ -100,6 +103,8 @@ def _missing_values(which: str, missing: Mapping[str, Shape], option: str, assig
     typed = option.strip() if len(option) <= _TYPED else "…"
     added = quote(",".join(filter(None, (typed, example_of(missing)))))
     end = Span(Source(option, "--at"), len(option), len(option))
+    from gradcli.lang.claims import WITH_BRACKETS
+
     function = next((name for name in missing if name in WITH_BRACKETS), None)
     hint = f"add it: --at {added}"
     if function:

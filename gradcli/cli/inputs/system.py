@@ -22,7 +22,6 @@ from gradcli.graph.graph import Graph, appearance
 from gradcli.graph.node import Node
 from gradcli.graph.shapes import Shape
 from gradcli.graph.subsystem import Subsystem
-from gradcli.lang.claims import note_joined
 from gradcli.lang.system import System, read_system
 from gradcli.lang.values import STANDARD_POINT, read_names
 from gradcli.pages.results import Wanted
@@ -184,7 +183,10 @@ def read_situation(system: System, options: SystemOptions, notes: Notes) -> Situ
     result = read_points(system, options.at, known)
     values = result[0] if result else default_point(system)
     known = known | {n: v.shape for n, v in values.items()}
-    note_joined(system, known, notes)
+    if system.uses.keys() - system.defaults.keys() - known.keys():
+        from gradcli.lang.claims import note_joined  # a system whose inputs have values starts sooner
+
+        note_joined(system, known, notes)
     note_subsystems(system, notes)
     graph, wrt = read_graph(system, known, options, values)
     varying = {a.name for option in options.at for a in option.assignments} & {*graph.inputs}
