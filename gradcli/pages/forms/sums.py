@@ -363,12 +363,17 @@ class Algebra(ABC):
     def _written(self, s: Sum) -> Node:
         if len(s) < 2:
             return self._product(*next(iter(s.items()))) if s else const(0)
-        plain, number = self._sum(s), _content(s)
-        if number == 1:
-            return plain
-        number = -number if all(n < 0 for n in s.values()) else number
-        drawn = elementwise("mul", self._exact(number), self._sum(scaled(s, 1 / number)))
-        return min(plain, drawn, key=self.size)
+        number = _content(s) * (-1 if all(n < 0 for n in s.values()) else 1)
+        forms = [self._sum(s)]
+        if abs(number) != 1:
+            forms.append(elementwise("mul", self._exact(number), self._sum(scaled(s, 1 / number))))
+        groups: dict[Fraction, Sum] = {}  # of terms with one number
+        for product, n in s.items():
+            groups.setdefault(abs(n), {})[product] = n
+        if 1 < len(groups) < len(s):
+            several = (dict([self.factor(g)]) if n != 1 and len(g) > 1 else g for n, g in groups.items())
+            forms.append(self._sum(total(*several)))
+        return min(forms, key=self.size)
 
     def _sum(self, s: Sum) -> Node:
         order = sorted(s, key=lambda product: (s[product] < 0, not product, self._rank(product)))
