@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import Any
 
 from gradcli.graph.construct import (
     Axes,
@@ -232,12 +233,9 @@ def _lowered_logsumexp(axes: Axes, x: Node) -> Node:
 # Corners
 
 
-def _all_zero(y: Node, axes: Axes, x: Node) -> Node:
-    return equal(broadcast_back(y, x.shape, axes), 0)
-
-
-def _all_equal(y: Node, axes: Axes, correction: int, x: Node) -> Node:
-    return equal(broadcast_back(y, x.shape, axes), 0)
+def _is_0(y: Node, axes: Axes, *others: Any) -> Node:
+    """Return where a norm or a deviation is 0; its argument comes last."""
+    return equal(broadcast_back(y, others[-1].shape, axes), 0)
 
 
 def extremum_corner(what: str) -> Corner:
@@ -320,7 +318,7 @@ ROWS: dict[str, Operation] = {
         ("axes",),
         _norm_pullback,
         definition=lambda axes, x: call("sqrt", reduce("sum", x**2, axes)),
-        corner=Corner(_all_zero, "0, the smallest of all subgradients"),
+        corner=Corner(_is_0, "0, the smallest of all subgradients"),
     ),
     "var": Operation("reduction", ("axes", "correction"), _var_pullback, definition=_var_definition, degree=2),
     "std": Operation(
@@ -328,7 +326,7 @@ ROWS: dict[str, Operation] = {
         ("axes", "correction"),
         _std_pullback,
         definition=lambda axes, correction, x: call("sqrt", reduce("var", x, axes, correction)),
-        corner=Corner(_all_equal, "0, as for norm"),
+        corner=Corner(_is_0, "0, as for norm"),
     ),
     "logsumexp": Operation(
         "reduction",

@@ -134,10 +134,6 @@ def _rounded(x: Node) -> Node:
     return call("round", x)
 
 
-def _from_half(x: Node) -> Node:
-    return x - _half(x)
-
-
 def _half(x: Node) -> Node:
     return call("floor", x) + const(1) / 2
 
@@ -151,7 +147,7 @@ _OF_ARGUMENT: Mapping[str, tuple[Position, ...]] = {
     "atanh": ((0, lambda x: 1 - x, lambda x: const(1, x.shape)), (0, lambda x: 1 + x, lambda x: const(-1, x.shape))),
     **dict.fromkeys(("floor", "ceil", "trunc", "frac", "gamma", "lgamma", "digamma"), (_AT_INTEGERS,)),
     "polygamma": ((1, _from_integer, _rounded),),
-    "round": ((0, _from_half, _half),),
+    "round": ((0, lambda x: x - _half(x), _half),),
 }
 
 # The position of an argument that is 0 on the border.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
 
 import numpy as np
 
@@ -138,10 +137,6 @@ def _constant(node: Node, width: int) -> Form | None:
     return np.append(np.zeros(width), np.log10(largest)) if largest else None
 
 
-def _degree(degree: float, node: Node) -> Sequence[float]:
-    return (degree,)
-
-
 # The powers of the sizes of an operation's arguments that its size is the product of.
 _POWERS: Mapping[str, Callable[[Node], Sequence[float] | None]] = {
     "mul": lambda n: (1, 1),
@@ -153,7 +148,7 @@ _POWERS: Mapping[str, Callable[[Node], Sequence[float] | None]] = {
     **dict.fromkeys(("logsumexp", "cumprod"), lambda n: None),
     **dict.fromkeys(("detach", "softmax"), lambda n: (1,)),
     **{op: lambda n: (1,) for op, row in OPERATIONS.items() if row.broadcasts and row.arity == 1 and row.linear},
-    **{op: partial(_degree, float(row.degree)) for op, row in OPERATIONS.items() if row.degree},
+    **{op: lambda n: (float(OPERATIONS[n.op].degree or 0),) for op, row in OPERATIONS.items() if row.degree},
 }
 _OF_KIND = dict.fromkeys(("view", "scatter", "reduction", "scan", "along"), (1,)) | {"contraction": (1, 1)}
 # Operations whose arguments are of one size; an angle or a sign is near 1.

@@ -257,7 +257,9 @@ class _Search:
         case, points = self.case, self.space.points(flat)
         every = [*self.mine, *self.others]
         truth_, yours_, base_ = (self.same[n] for n in (case.truth, case.yours, case.base))
-        nodes, masks = on_borders([_as_formula(truth_), yours_, base_], every)
+        # A derivative without the values that are taken where its formula has none: of x**a, that at x = a = 0.
+        formulas = rewritten(scheduled([truth_]), lambda n: broadcast(n.args[2], n.shape) if n.op == "corner" else n)
+        nodes, masks = on_borders([formulas[truth_], yours_, base_], every)
         zeros = dict.fromkeys(b.zero for b in masks.values())
         ends = np.cumsum([z.size for z in zeros])[:-1]
         on_zero = dict(zip(zeros, np.split(replace(self, zeros=list(zeros)).is_zero(flat), ends), strict=True))
@@ -318,11 +320,6 @@ class _Search:
             a, b = border.zero.args
         left, right = ("0" if n is None else names.get(n) or notation.name(n) for n in (a, b))
         return f"an element of {left} is {right}" if border.zero.shape else f"{left} = {right}"
-
-
-def _as_formula(node: Node) -> Node:
-    """Return a derivative without the values that are taken where its formula has none: of x**a, that at x = a = 0."""
-    return rewritten(scheduled([node]), lambda n: broadcast(n.args[2], n.shape) if n.op == "corner" else n)[node]
 
 
 def _poles(base: Node, inputs: Mapping[Node, bool]) -> set[Node]:
