@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 LONGEST = 158  # characters of a reason: two lines
 _TERM = 60  # characters of a term that is shown
 _READABLE = 60  # operations of an expression that is written at all
-_PLAINLY = 3  # characters
+_PLAINLY = 2  # characters
 _COTANGENT = "for the cotangent v "
 _OFTEN = {2: "twice"}
 _OPPOSITE = {"lt": "ge", "le": "gt", "gt": "le", "ge": "lt"}
@@ -80,7 +80,8 @@ class SlipWriter:
     def _algebra(self) -> ArrayForms:
         from gradcli.pages.forms.rules import ArrayForms
 
-        return ArrayForms(self.letters)
+        nodes = dict.fromkeys([*self.derivation.nodes, *self.letters])  # letters stand in the order of the system
+        return ArrayForms({n: self.letters[n] for n in nodes if n in self.letters}, as_built=True)
 
     def reason(self, slips: Sequence[Slip]) -> Reason:
         """Return one slip, one at several places alike, or two, in words."""

@@ -87,13 +87,17 @@ class Algebra(ABC):
     """Reads nodes as sums, by the rules of their operations, and writes them in few words.
 
     Nodes in `named` are letters, those in `known` have one number for all elements, and in a product those in `before`
-    stand before the others.
+    stand before the others.  With `as_built`, nothing is multiplied out, and no name takes the place of what it is.
     """
 
     def __init__(
-        self, named: Mapping[Node, str], known: Mapping[Node, Exact] | None = None, before: Collection[Node] = ()
+        self,
+        named: Mapping[Node, str],
+        known: Mapping[Node, Exact] | None = None,
+        before: Collection[Node] = (),
+        as_built: bool = False,
     ) -> None:
-        self.named, self.known, self.before = named, known or {}, before
+        self.named, self.known, self.before, self.as_built = named, known or {}, before, as_built
         self.values: dict[Node, Sum] = {}
         self.sums: dict[Node, Sum] = {}  # of the nodes that are sums within products
         self.factors: dict[frozenset[tuple[Product, Fraction]], Node] = {}  # these nodes by their terms
@@ -310,6 +314,8 @@ class Algebra(ABC):
         """Yield a sum, multiplied out, in factors, and in terms of letters with names: p for exp(z)/sum(exp(z))."""
         s = self.at_indices(s)
         yield s
+        if self.as_built:
+            return
         if len(s) == 1 and all(node not in self.sums for node, _ in next(iter(s))):
             wide = s
         else:
