@@ -31,6 +31,7 @@ from gradcli.pages.backward.loss import any_loss
 from gradcli.pages.backward.steps import rule
 from gradcli.pages.corners import condition
 from gradcli.pages.formulas import formula_count, symbolic
+from gradcli.pages.not_finite import known_fix
 from gradcli.pages.picture.boxes import Kind, Picture, View, one_notation
 from gradcli.pages.picture.picture import folded, picture
 from gradcli.pages.recurrence import Folded
@@ -71,6 +72,7 @@ class LiveNode:
     value: Array
     adjoint: Array | None
     within: int = -1  # the sum that an addition is a part of
+    fix: str = ""  # what keeps it finite
 
 
 @dataclass(frozen=True)
@@ -384,6 +386,7 @@ def _nodes(graph: Graph, trace: Trace, kernels: Kernels, scalar: str, drawing: P
                 value=trace.values[n] if not n.is_constant else _constant(n),
                 adjoint=reverse.adjoints.get(n),
                 within=indices[sums[n]] if n in sums else -1,
+                fix=known_fix(n, trace.names) if computed else "",
             )
         )
     return result

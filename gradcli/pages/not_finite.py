@@ -178,6 +178,16 @@ def safer(op: str, name: str) -> str:
     return _SAFER.get(op, _GENERAL).format(name)
 
 
+def known_fix(node: Node, names: Mapping[Node, str]) -> str:
+    """Return what keeps an operation finite, on its operand as it is written; "" where that is not known."""
+    from gradcli.notation.nodes import short_text
+
+    if node.op not in _SAFER:
+        return ""
+    operand = node.args[min(misbehaving(node.op), len(node.args) - 1)]
+    return safer(node.op, short_text(operand, names, _SHORT) or names.get(operand, "x"))
+
+
 def harmless(op: str) -> int:
     """Return a number at which an operation and its slopes are finite."""
     return _FINITE.get(op, 1)

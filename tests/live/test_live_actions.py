@@ -284,6 +284,8 @@ def test_nan_and_infinity_are_told_where_they_arise(opened):
     told = text(driver, "alarms")
     assert "-inf arises here: t1 = log(x) = log(0) = -inf" in told
     assert "nan arises in the backward pass" in told
+    assert "0·inf, at log(x), x = 0." in told  # sqrt(0) times the slope of log
+    assert "fix: `log(clamp(x, min=eps))` with a small eps such as 1e-12" in told
     assert driver.find_elements("css selector", ".gg-node.alarm")
 
 
@@ -423,22 +425,30 @@ def test_no_width_scrolls_sideways(opened, width):
     driver.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
 
 
-def test_two_thousand_nodes_follow_within_50_ms(opened):
+def test_two_thousand_nodes_follow_within_100_ms_of_script_and_layout(opened):
     lines = ["t0 = sin(x)", *(f"t{k + 1} = sin(t{k})*w + t{k // 2}/10" for k in range(499))]
     driver = opened("\n".join(lines), "--outputs", "t499", "--at", "x=1,w=0.5")
     timed = """
-      const field = document.querySelector('[data-input="x"]');
-      const times = [];
-      for (let k = 0; k < 15; k++) {
+      const [done, field, times] = [arguments[0], document.querySelector('[data-input="x"]'), []];
+      const change = (k) => {
+        if (k === 15) return done(times.sort((a, b) => a - b));
         field.value = String(1 + k / 100);
         const start = performance.now();
         field.dispatchEvent(new Event("input"));
-        times.push(performance.now() - start);
-      }
-      return times;
+        requestAnimationFrame(() => {
+          const begun = performance.now();
+          document.body.getBoundingClientRect();
+          times.push(performance.now() - begun + script);
+          setTimeout(() => change(k + 1), 20);
+        });
+        const script = performance.now() - start;
+        return null;
+      };
+      change(0);
     """
     assert driver.execute_script("return document.querySelector('[data-live]').page.nodes.length") > 1990
-    assert min(driver.execute_script(timed)) < 50
+    driver.set_script_timeout(60)
+    assert driver.execute_async_script(timed)[7] < 100
 
 
 def test_what_is_no_number_is_told_at_the_field(opened):

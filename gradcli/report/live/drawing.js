@@ -9,7 +9,7 @@ class Drawing {
     this.adjointMarks = this.marks("adjoint");
     this.slopeMarks = this.all("[data-slope]").map((e) => ({ element: e, passes: e.dataset.slope.split(" ").map(Number) }));
     this.edges = this.all("[data-passes]").map((e) => ({ element: e, line: e.querySelector("path"), passes: e.dataset.passes.split(" ").map(Number) }));
-    this.boxes = this.all("[data-box]").map((e) => ({ element: e, node: Number(e.dataset.node) }));
+    this.boxes = this.all("[data-box]").map((e) => ({ element: e, node: Number(e.dataset.node), isBox: true, opens: e.dataset.inside !== undefined }));
     this.rows = this.all("[data-row]").map((e) => ({ element: e, node: Number(e.dataset.row) }));
     this.rounds = this.all("[data-rounds]");
     for (const { element } of this.boxes) {
@@ -38,9 +38,8 @@ class Drawing {
     const { shape } = this.tape.nodes[node];
     const none = array === null || array === undefined;
     put(element, none ? (this.page.isDone ? WORDS.none : "…") : entry < 0 ? summary(shape, flat(array), 26) : short(flat(array)[entry]));
-    if (!none && (entry >= 0 || !shape.length)) element.dataset.number = String(flat(array)[Math.max(entry, 0)]);
-    else delete element.dataset.number;
-    element.classList.toggle("unknown", none);
+    setNumber(element, !none && (entry >= 0 || !shape.length) ? flat(array)[Math.max(entry, 0)] : null);
+    flag(element, "unknown", none);
   }
 
   show({ seen, values, back, whole }) {
@@ -54,12 +53,13 @@ class Drawing {
     const step = isOwn && this.page.at ? this.page.steps[this.page.at - 1] : null;
     for (const { element, line, passes } of this.edges) {
       const size = Math.max(...passes.map((i) => sizes[i] ?? 0));
-      line.style.strokeWidth = (Number.isFinite(size) ? 1.2 + 4.3 * Math.sqrt(size / largest) : 5.5).toFixed(2);
-      element.classList.toggle("stopped", passes.every((i) => back.brought[i] === undefined));
+      const width = (Number.isFinite(size) ? 1.2 + 4.3 * Math.sqrt(size / largest) : 5.5).toFixed(1);
+      if (line.wide !== width) line.style.strokeWidth = line.wide = width;
+      flag(element, "stopped", passes.every((i) => back.brought[i] === undefined));
       // Nothing passes since a node is cut from the graph, where something would.
-      element.classList.toggle("severed", this.page.isAltered && passes.some((i) => back.brought[i] === undefined && whole.brought[i] !== undefined));
-      element.classList.toggle("ahead", Boolean(seen) && !seen.known.has(this.tape.passes[passes[0]].node));
-      element.classList.toggle("current", Boolean(step) && passes.includes(step.pass));
+      flag(element, "severed", this.page.isAltered && passes.some((i) => back.brought[i] === undefined && whole.brought[i] !== undefined));
+      flag(element, "ahead", Boolean(seen) && !seen.known.has(this.tape.passes[passes[0]].node));
+      flag(element, "current", Boolean(step) && passes.includes(step.pass));
     }
     for (const { element, passes } of this.slopeMarks) {
       const total = passes.map((i) => flat(this.tape.slope(this.tape.passes[i], values))).reduce(plus);
@@ -67,13 +67,16 @@ class Drawing {
     }
     for (const element of this.rounds) showRounds(element, known);
     const at = step && (step.node ?? (step.pass === undefined ? null : this.tape.passes[step.pass].argument));
-    for (const { element, node } of [...this.boxes, ...this.rows]) {
-      element.classList.toggle("ahead", Boolean(seen) && !seen.known.has(node));
-      element.classList.toggle("current", at === node);
-      element.classList.toggle("focused", isOwn && node === this.page.focus);
-      element.classList.toggle("cut", isOwn && (this.page.state.cuts.has(node) || this.page.state.hooks.has(node)));
-      if (element.dataset.box === undefined) continue;
-      if (element.dataset.inside === undefined) element.setAttribute("aria-pressed", isOwn && node === this.page.focus);
+    for (const { element, node, isBox, opens } of [...this.boxes, ...this.rows]) {
+      flag(element, "ahead", Boolean(seen) && !seen.known.has(node));
+      flag(element, "current", at === node);
+      flag(element, "focused", isOwn && node === this.page.focus);
+      flag(element, "cut", isOwn && (this.page.state.cuts.has(node) || this.page.state.hooks.has(node)));
+      if (!isBox) continue;
+      if (element.pressed !== (isOwn && node === this.page.focus) && !opens) {
+        element.pressed = isOwn && node === this.page.focus;
+        element.setAttribute("aria-pressed", element.pressed);
+      }
       if (at === node) element.scrollIntoView({ block: "nearest", inline: "nearest" });
     }
   }

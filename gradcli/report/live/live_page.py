@@ -130,6 +130,8 @@ def _tape(page: LivePage, is_inner: bool = False) -> dict[str, Any]:
             row["o"] = 1
         if n.within >= 0:
             row["w"] = n.within
+        if n.fix:
+            row["x"] = printable(n.fix)
         if n.call is not None:
             row |= {"f": printable(n.formula), "a": list(n.args), "c": [n.call.function, list(n.call.reads)]}
         elif k not in given:

@@ -13,7 +13,25 @@ function make(tag, attributes = {}, ...children) {
 }
 
 function put(element, text) {
-  if (element.textContent !== text) element.textContent = text;
+  // What is there already is not written again: the browser would lay it out anew.
+  if (element.said === text) return;
+  element.said = text;
+  element.textContent = text;
+}
+
+function flag(element, name, is) {
+  element.flags ??= {};
+  if (element.flags[name] === Boolean(is)) return;
+  element.flags[name] = Boolean(is);
+  element.classList.toggle(name, Boolean(is));
+}
+
+function setNumber(element, value) {
+  // The number as it is, for programs that read the page; none while it is hidden.
+  if (Object.is(element.number, value)) return;
+  element.number = value;
+  if (value === null) delete element.dataset.number;
+  else element.dataset.number = String(value);
 }
 
 class Page {
@@ -232,12 +250,19 @@ class Page {
     if (this.waiting) return;
     this.waiting = requestAnimationFrame(() => {
       this.waiting = null;
-      showFocus(this);
       showJacobian(this);
-      showPlot(this);
       showDescent(this);
       toLink(this);
+      clearTimeout(this.resting);
+      if (this.nodes.length <= MANY) this.rest();
+      else this.resting = setTimeout(() => this.rest(), RESTING);
     });
+  }
+
+  rest() {
+    // Paths and the curve take longer than a change of a large system may: they follow once it rests.
+    showFocus(this);
+    showPlot(this);
   }
 
   choose(k, entry = 0) {

@@ -166,7 +166,7 @@ function showTicks(page, part, from, to) {
       return make("button", { type: "button", class: "tick", tabindex: "-1", "data-at": at, "aria-label": say("tick", at, part), onclick: () => goTo(page, at) });
     }));
   }
-  for (const tick of panel.children) tick.classList.toggle("made", page.at === null || Number(tick.dataset.at) <= page.at);
+  for (const tick of panel.children) flag(tick, "made", page.at === null || Number(tick.dataset.at) <= page.at);
 }
 
 function showHeadline(page) {

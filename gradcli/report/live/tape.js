@@ -5,7 +5,7 @@ class Tape {
     this.kernels = kernels;
     this.nodes = data.nodes.map((n) => ({
       name: n.n, bar: n.b, kind: n.k, shape: n.s, size: n.s.reduce((a, b) => a * b, 1), single: Boolean(n.o),
-      within: n.w ?? -1, formula: n.f ?? "", args: n.a ?? [], call: n.c ?? null, start: n.v?.map(numberOf) ?? null,
+      within: n.w ?? -1, fix: n.x ?? "", formula: n.f ?? "", args: n.a ?? [], call: n.c ?? null, start: n.v?.map(numberOf) ?? null,
     }));
     this.passes = data.passes.map((p) => ({
       node: p[0], argument: this.nodes[p[0]].args[p[1]], rule: p[2], contribution: p[3], slope: p[4],
