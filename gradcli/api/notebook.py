@@ -19,6 +19,15 @@ if TYPE_CHECKING:
 
 _NODES = 20_000  # of a graph that a notebook draws: a larger one takes seconds
 _ENTRIES = 400  # of a Jacobian
+_AS_HIGH = """<script>
+{
+  const frame = document.currentScript.previousElementSibling;
+  addEventListener("message", (event) => {
+    const height = Number(event.data?.gradcliHeight);
+    if (event.source === frame.contentWindow && height > 0) frame.style.height = `${Math.ceil(height)}px`;
+  });
+}
+</script>"""
 _DIGITS = 6
 
 
@@ -158,6 +167,6 @@ class Explanation:
         return live_document(page, kernels.program())
 
     def _repr_html_(self) -> str:
-        """Return the live page in a frame, which has nothing of the notebook's."""
+        """Return the live page in a frame, which has nothing of the notebook's, and is as high as the page says."""
         look = 'width="100%" height="720" style="border:0" sandbox="allow-scripts"'
-        return f'<iframe title="live page" {look} srcdoc="{escape(self.html())}"></iframe>'
+        return f'<iframe title="live page" {look} srcdoc="{escape(self.html())}"></iframe>{_AS_HIGH}'
