@@ -29,5 +29,6 @@ def documented(command: click.Command, name: str) -> click.Command:
         begins, rest = text.split("\n\n", 1)
         text = "\n\n".join([begins, *parts, rest])
     command.help = text
-    command.epilog = "\b\nExamples:\n" + "\n".join(f"  {line.strip()}" for line in examples.splitlines())
+    if examples:
+        command.epilog = "\b\nExamples:\n" + "\n".join(f"  {line.strip()}" for line in examples.splitlines())
     return command
