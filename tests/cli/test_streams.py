@@ -139,7 +139,7 @@ def test_an_interrupt_in_an_import(python, module):
     assert (done.status, done.out) == (130, "")
 
 
-@pytest.mark.parametrize(("style", "page"), [("html", "<details open>"), ("markdown", "## "), ("table", "x.grad: None")])
+@pytest.mark.parametrize(("style", "page"), [("html", "details open"), ("markdown", "## "), ("table", "x.grad: None")])
 def test_an_interrupted_script_has_its_pages_so_far(style, page):
     text = "import torch\nx = torch.ones(2, requires_grad=True)\n(x ** 2).sum().backward()\nraise KeyboardInterrupt"
     done = run("run", "-c", text, "-f", style)
