@@ -23,7 +23,7 @@ from gradcli.graph.names import ElementName, array_name, element_name, fresh_nam
 from gradcli.graph.node import Constant, Node, const, elementwise, leaf, operand, operands
 from gradcli.graph.rewrite import operation_key
 from gradcli.notation.text import subscript
-from gradcli.record.loops import Entry, loops
+from gradcli.record.loops import LEAST, Entry, loops
 from gradcli.record.record import Loop, Source
 
 SCREEN = 24  # statements of a system that are shown one by one
@@ -210,7 +210,10 @@ class Folded(NamedTuple):
 
 def folded(graph: Graph, program: Program, keep: Collection[Node] = ()) -> Folded:
     """Return a graph with its loops as recurrences; the nodes `keep` stay outside of them, but for the last round's."""
-    nodes = [n for n in program.order([n for n in graph.nodes if n.args]) if program.is_operation(n)]
+    computed = [n for n in graph.nodes if n.args]
+    if len(computed) < LEAST:
+        return Folded(graph)
+    nodes = [n for n in program.order(computed) if program.is_operation(n)]
     entries = _entries(graph, nodes, program)
     node_of = {e.results[0]: n for n, e in zip(nodes, entries, strict=True)}
     unwritten: set[Hashable] = set()
