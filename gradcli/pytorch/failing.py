@@ -25,14 +25,13 @@ _MOST = 20_000  # operations of which all are written: of more, those of the err
 
 
 class Ended(NamedTuple):
-    """A record, which quantity of it each tensor with a name is, by its identity, and the key and facts of an error.
+    """A record, which quantity of it each tensor with a name is, by its identity, and the facts of an error.
 
     Facts are numbers, texts, and ids of the record.
     """
 
     record: Record
     quantities: Mapping[int, int]
-    key: str = ""
     facts: tuple[Any, ...] = ()
 
 
@@ -44,7 +43,7 @@ class Holding(Named, Protocol):
 
 
 def ended(error: BaseException | None, names: Holding) -> Ended:
-    """Return what is known of the named tensors and of an error; an error of no message has no key."""
+    """Return what is known of the named tensors and of an error."""
     facts = (None if error is None else facts_of(error)) or Facts("")
     call = next((x for x in facts.about if isinstance(x, Call)), None)
     steps = [x for x in facts.about if isinstance(x, Step)]
@@ -58,7 +57,7 @@ def ended(error: BaseException | None, names: Holding) -> Ended:
     writer.record()
     tape.live |= {id(x): writer.tensor(x, writer.now(x)) for x in live if id(x) not in tape.live}
     plain = tuple(writer.facts(facts))
-    return Ended(writer.recorder.record(), tape.live, facts.key, plain)
+    return Ended(writer.recorder.record(), tape.live, plain)
 
 
 class _Unnamed:

@@ -245,11 +245,32 @@ def _is_finite(call: Call) -> bool:
     return all(finite(c.grad._a) for c in call.contributions)
 
 
+class _Ended(Known):
+    """What is known of a script on gradcli's `torch` at an error: most errors are told without the record."""
+
+    def __init__(self, error: BaseException | None, names: Names) -> None:
+        from gradcli.pytorch.messages import facts_of
+
+        self.error, self.names = error, names
+        known = None if error is None else facts_of(error)
+        self.key = "" if known is None else known.key
+        if known is not None and not known.about:
+            self.facts = known.values
+
+    def __getattr__(self, name: str) -> Any:
+        """Write the record when it is first read, or what else is not known without it."""
+        if name not in ("record", "quantities", "facts"):
+            raise AttributeError(name)
+        from gradcli.pytorch.failing import ended
+
+        self.record, self.quantities, facts = ended(self.error, self.names)
+        self.__dict__.setdefault("facts", facts)
+        return self.__dict__[name]
+
+
 def knows(error: BaseException | None, names: Names) -> Known:
     """Return what is known of tensors with names on gradcli's `torch`, and of an error."""
-    from gradcli.pytorch.failing import ended
-
-    return Known(*ended(error, names))
+    return _Ended(error, names)
 
 
 @contextmanager

@@ -70,7 +70,7 @@ class Known:
     record: Record = field(default_factory=Record)
     quantities: Mapping[int, int] = field(default_factory=dict)
     key: str = ""
-    facts: tuple[Any, ...] = ()
+    facts: tuple[Any, ...] = field(default_factory=tuple)
     is_live: bool = False  # whether the facts are those of a message alone, and the rest is to be looked up
 
     def id_of(self, x: Any) -> int | None:

@@ -26,6 +26,7 @@ from gradcli.script.errors.syntax import (
     start,
 )
 from gradcli.script.known import CutLine, Known
+from gradcli.script.naming import is_tensor
 from gradcli.text.wrapping import in_words
 
 # Methods that give numbers away, or change them on NumPy's side, and what stands for them in a graph.
@@ -82,7 +83,8 @@ class History:
 
     def is_of_constant_gradient(self, at: Failure) -> bool:
         """Return whether a gradient on the way was taken with create_graph=True, and has no history all the same."""
-        names = [n for e in self.way for n in parts(e, ast.Name) if getattr(at.value(n), "requires_grad", 0) is False]
+        names = [n for e in self.way for n in parts(e, ast.Name) if is_tensor(at.value(n))]
+        names = [n for n in names if not at.value(n).requires_grad]
         gradient_calls = [
             g for n in names if (assignment := self.text.assigned(n.id)) for g in calls(assignment[1], "grad")
         ]

@@ -77,10 +77,13 @@ class Row(NamedTuple):
 
 def _row(at: Failure) -> tuple[Row | None, Sequence[Any]]:
     """Return the row of an error, and the facts that its functions take."""
+    if at.known.key and not at.known.is_live:
+        row = _answers().get(at.known.key)
+        return row, at.known.facts if row is not None else ()
     found = ((re.search(pattern, at.message), row) for pattern, row in _of_python().items())
     of_python = next(((row, match.groups()) for match, row in found if match), (None, ()))
     if not at.known.is_live:
-        return (_answers().get(at.known.key), at.known.facts) if at.known.key else of_python
+        return of_python
     at.known = with_cuts(at)
     if of_python[0] is not None or (row := _answers().get(at.known.key)) is None:
         return of_python
