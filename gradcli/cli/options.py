@@ -57,6 +57,14 @@ class SystemOptions(NamedTuple):
         style = self.style or PAGES[0]
         return style if style in PAGES else None
 
+    @property
+    def words(self) -> list[str]:
+        """The words of a command line that define the system."""
+        words = [*self.expr, *(word for name in self.files for word in ("-F", name))]
+        for option, value in (("--wrt", self.wrt), ("--outputs", self.outputs)):
+            words += [option, value] if value is not None else []
+        return words
+
 
 file_option = click.option(
     "-F", "--file", "files", metavar="FILE", multiple=True, type=click.Path(allow_dash=True),
@@ -159,16 +167,6 @@ _FILES = (
 )  # fmt: skip
 
 
-def system_options(command: Command) -> Command:
-    """Add the options of the system, the points and the format; the command gets them as `options`."""
-    return system_options_with(FORMATS, "The output format.  [default: table; csv with --points]")(command)
-
-
-def only_system_options(command: Command) -> Command:
-    """Add the options of the system and the points; a command without formats gets them as `options`."""
-    return gathered("options", SystemOptions, _SYSTEM)(command)
-
-
 def system_options_with(formats: Sequence[str], help_text: str) -> Callable[[Command], Command]:
     """Return the decorator that adds the same options to a command with formats of its own."""
     return gathered("options", SystemOptions, (*_SYSTEM, style_option(formats, help_text)))
@@ -213,6 +211,11 @@ def gathered(name: str, kind: Any, options: Sequence[Callable[[Any], Any]]) -> C
         return cast(Command, wrapped)
 
     return add
+
+
+# The system, the points and the format, or without a format; the command gets them as `options`.
+system_options = system_options_with(FORMATS, "The output format.  [default: table; csv with --points]")
+only_system_options = gathered("options", SystemOptions, _SYSTEM)
 
 
 class Pages(NamedTuple):
@@ -338,9 +341,8 @@ def page_of_file(style: str | None, files: Files) -> str | None:
     return format_of(style, files.output, PAGE_ENDINGS) if ending in PAGE_ENDINGS else None
 
 
-def file_options(command: Command) -> Command:
-    """Add the options of a run over many points; the command gets them as one argument `many`."""
-    return gathered("many", Files, _FILES)(command)
+# The options of a run over many points; the command gets them as `many`.
+file_options = gathered("many", Files, _FILES)
 
 
 class SystemCommand(click.Command):

@@ -57,7 +57,7 @@ def explore(options: SystemOptions, cotangents: tuple[str, ...], steps: bool) ->
     explorer, setting = _explorer(situation, situation.leaves, cotangents, steps, notes)
     explorer.check = lambda at: check_branch(system.subsystems, situation.graph, at)
     before_output()
-    command = explored(explorer, setting, system_words(options))
+    command = explored(explorer, setting, options.words)
     show(command, notes)
 
 
@@ -111,23 +111,13 @@ def _as_backward(options: SystemOptions, cotangents: tuple[str, ...], steps: boo
     pairs: list[tuple[str, str]] = [("--at", text) for text in options.at]
     pairs += [("--shape", text) for text in options.shapes]
     pairs += [("--v", text) for text in cotangents]
-    words = [*system_words(options), *(word for pair in pairs for word in pair)]
+    words = [*options.words, *(word for pair in pairs for word in pair)]
     return command_text(["gradcli", "backward", *words, *(["--steps"] if steps else [])])
 
 
 def has_unicode() -> bool:
     """Return whether the terminal shows letters beyond ASCII."""
     return (sys.stdout.encoding or "").lower().replace("-", "").startswith("utf")
-
-
-def system_words(options: SystemOptions) -> list[str]:
-    """Return the words of a command that define the system."""
-    words = [*options.expr]
-    for name in options.files:
-        words += ["-F", name]
-    for option, value in (("--wrt", options.wrt), ("--outputs", options.outputs)):
-        words += [option, value] if value is not None else []
-    return words
 
 
 def explored(explorer: Explorer, setting: Setting, system: list[str]) -> str:

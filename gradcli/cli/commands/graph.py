@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import shlex
 import sys
 from typing import TYPE_CHECKING
 
@@ -187,20 +186,11 @@ def _live_page(situation: Situation, view: View, options: SystemOptions, horizon
 
 def _command(options: SystemOptions) -> str:
     """Return the command that shows the same system in numbers, without its point; nothing for standard input."""
+    from gradcli.explore.command import command_text
+
     if "-" in options.files or not (options.files or options.expr):
         return ""
-    pairs = [("-F", name) for name in options.files]
-    pairs += [("--wrt", options.wrt)] if options.wrt is not None else []
-    pairs += [("--outputs", options.outputs)] if options.outputs is not None else []
-    words = [*(_quoted(text) for text in options.expr), *(part for o, value in pairs for part in (o, _quoted(value)))]
-    return " ".join(["gradcli backward", *words])
-
-
-def _quoted(text: str) -> str:
-    """Return an argument as a shell takes it."""
-    if re.fullmatch(r"[\w./,:-]+", text, re.ASCII):
-        return text
-    return shlex.quote(text) if re.search(r'["$`!\\]', text) else f'"{text}"'
+    return command_text(["gradcli", "backward", *options.words])
 
 
 def _check_size(graph: Graph) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -131,22 +131,27 @@ def read_constants(system: System, options: Sequence[PointText]) -> Named:
 
 def _point(assignments: Sequence[Assignment], system: System) -> Named:
     """Return the values of one `--at`."""
+    wanted = (a for a in assignments if not a.optional or a.name in system.uses or a.name in system.defaults)
+    return assembled(wanted, lambda name: _known(name, system, "--at"))
+
+
+def assembled(assignments: Iterable[Assignment], check: Callable[[str], object] = str) -> Named:
+    """Return the arrays that assignments make, whole or element by element; `check` raises an error for a wrong name.
+
+    Errors: `InputError`, with its position.
+    """
     point: Named = {}
     elements: dict[str, dict[tuple[int, ...], Any]] = {}
     for a in assignments:
-        if a.optional and a.name not in system.uses and a.name not in system.defaults:
-            continue
         try:
-            _known(a.name, system, "--at")
+            check(a.name)
             if a.key is None:
                 point[a.name] = array_of(a.value)
             else:
                 elements.setdefault(a.name, {})[a.key] = array_of(a.value)
         except InputError as error:
             raise error.at(a.span) from None
-    for name, parts in elements.items():
-        point[name] = assemble(name, parts.items())
-    return point
+    return point | {name: assemble(name, parts.items()) for name, parts in elements.items()}
 
 
 def read_tangent(leaves: Mapping[str, Node], options: Sequence[str], notes: Notes) -> Named:

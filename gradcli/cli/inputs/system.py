@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
-from gradcli.cli.inputs.points import read_points, read_shape_options
+from gradcli.cli.inputs.points import assembled, read_points, read_shape_options
 from gradcli.cli.options import SystemOptions
 from gradcli.data.arrays import default_point
 from gradcli.errors import InputError, Notes, Source, Span, nearest, option_error
@@ -317,19 +317,11 @@ def read_function(text: str, known: Mapping[str, Array | Shape]) -> Subsystem:
 
 def first_known(options: SystemOptions, points: str | None) -> dict[str, Any]:
     """Return the values of the inputs at the first point, or their shapes, before the system is read."""
-    from gradcli.data.arrays import array_of, assemble
     from gradcli.lang.values import read_shapes
 
     known: dict[str, Any] = {n: shape for option in options.shapes for n, shape in read_shapes(option).items()}
-    elements: dict[str, dict[tuple[int, ...], Any]] = {}
-    for a in options.at[0].assignments if options.at else ():
-        if isinstance(a.value, InputError):  # of JSON: reported where the system has such an input
-            continue
-        if a.key is None:
-            known[a.name] = array_of(a.value)
-        else:
-            elements.setdefault(a.name, {})[a.key] = array_of(a.value)
-    known |= {name: assemble(name, elements_of.items()) for name, elements_of in elements.items()}
+    first = options.at[0].assignments if options.at else []
+    known |= assembled(a for a in first if not isinstance(a.value, InputError))  # reported where the system has it
     if points is not None and (os.path.isfile(points) or os.path.isdir(points)):
         from gradcli.data.formats import open_points
 
