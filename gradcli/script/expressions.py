@@ -14,6 +14,7 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 from gradcli.record.record import CallSite, Operation, Span
+from gradcli.script.errors.syntax import last_name, parsed
 
 _LONG = 24  # characters of a name that is written as the script has it
 
@@ -103,7 +104,7 @@ class Expressions:
         site, is_custom = operation.site, operation.is_opaque
         result, operands = self.of(site), self.operands(site)
         if result is not None and isinstance(result.node, ast.Call):
-            called = "" if site.is_module else _last(result.node.func)
+            called = "" if site.is_module else last_name(result.node.func)
             if not (is_custom or site.is_module or _is_called(operation, called)):
                 return ""
         if not 0 <= i < len(operands):
@@ -113,12 +114,12 @@ class Expressions:
     def function(self, site: CallSite, node: ast.expr) -> str:
         """Return the name of an imported module's function that makes an operand: randn_like."""
         is_imported = isinstance(node, ast.Call) and _root(node.func) in self.file(site.file).imported
-        return _last(node.func) if isinstance(node, ast.Call) and is_imported else ""
+        return last_name(node.func) if isinstance(node, ast.Call) and is_imported else ""
 
     def called(self, site: CallSite) -> str:
         """Return the name of the function that is called at a place; "" for anything else."""
         result = self.of(site)
-        return _last(result.node.func) if result is not None and isinstance(result.node, ast.Call) else ""
+        return last_name(result.node.func) if result is not None and isinstance(result.node, ast.Call) else ""
 
     def is_call_of(self, site: CallSite, module: str) -> bool:
         """Return whether a module itself is called at a place, and not one that contains it."""
@@ -167,11 +168,6 @@ def _dotted(node: ast.expr) -> str:
     return ""
 
 
-def _last(node: ast.expr) -> str:
-    """Return the name of a function: of F.linear, linear."""
-    return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
-
-
 def _is_called(operation: Operation, name: str) -> bool:
     """Return whether an operation has that name, so that it reads the arguments in their order."""
     op = operation.grad_fn.removesuffix("Backward0").lower()
@@ -194,10 +190,7 @@ def _root(node: ast.expr) -> str:
 
 @lru_cache(maxsize=8)
 def _read(source: str) -> File:
-    try:
-        tree = ast.parse(source)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return File({}, frozenset(), frozenset())
+    tree = parsed(source)
     result: dict[Span, Expression] = {}
     for node in ast.walk(tree):
         for targets, value in _assignments(node):
@@ -225,7 +218,7 @@ def _loops(tree: ast.AST) -> Iterator[LoopSpan]:
                 index = ""
             case _:
                 continue
-        calls = frozenset(_last(n.func) for n in ast.walk(node) if isinstance(n, ast.Call))
+        calls = frozenset(last_name(n.func) for n in ast.walk(node) if isinstance(n, ast.Call))
         yield LoopSpan((node.lineno, node.col_offset), (node.end_lineno or 0, node.end_col_offset or 0), calls, index)
 
 

@@ -137,7 +137,3 @@ class Known:
     def is_computed(self, x: Any) -> bool:
         """Return whether an object is a tensor with a history, or holds one."""
         return any(q in self.producers and self.record.quantities[q].requires for q in self.tensors_in(x))
-
-    def last_backward(self) -> CallSite | None:
-        """Return where the last backward ran; None where none has."""
-        return self.record.backwards[-1].site if self.record.backwards else None

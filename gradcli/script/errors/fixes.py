@@ -297,20 +297,14 @@ def if_there(text: Text, grad: str) -> list[Change]:
     return []
 
 
-def as_a_full_tensor(at: Failure) -> list[Change]:
-    """Set .grad to a tensor of the right shape, where a script sets it to a number."""
-    match at.text.statement:
-        case ast.Assign([ast.Attribute(tensor), *_], value):
-            return at.text.edited(edits.instead(value, f"torch.full_like({at.text.of(tensor)}, {at.text.of(value)})"))
-    return []
-
-
 def as_a_tensor(at: Failure) -> list[Change]:
-    """Set .grad to a tensor of the right shape, where a script sets it to one of another shape."""
+    """Set .grad to a tensor of the right shape, where a script sets it to a number, or to one of another shape."""
     match at.text.statement:
         case ast.Assign([ast.Attribute(tensor), *_], value):
-            maker = called(value) if called(value) in _LIKE else "zeros"
-            return at.text.edited(edits.instead(value, f"torch.{maker}_like({at.text.of(tensor)})"))
+            name, code = at.text.of(tensor), at.text.of(value)
+            new = f"torch.{called(value) if called(value) in _LIKE else 'zeros'}_like({name})"
+            is_number = not isinstance(value, ast.Call)
+            return at.text.edited(edits.instead(value, f"torch.full_like({name}, {code})" if is_number else new))
     return []
 
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import ast
 import linecache
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from typing import Any
 
 from gradcli.record.record import CallSite
-from gradcli.script.errors.syntax import Position, calls, decorators, end, owner_of, pairs, parts, start
+from gradcli.script.errors.syntax import Position, calls, decorators, end, owner_of, pairs, parsed, parts, start
 from gradcli.script.known import Line, line_of
 from gradcli.script.scene import Scene
 
@@ -52,15 +52,6 @@ def changed(source: str, changes: Sequence[Change]) -> str:
 
 
 @lru_cache(maxsize=8)
-def _parsed(source: str) -> ast.Module:
-    """Return the syntax of a text; that of an empty text where it does not parse."""
-    try:
-        return ast.parse(source)
-    except SyntaxError:
-        return ast.Module([], [])
-
-
-@lru_cache(maxsize=8)
 def _encoded(source: str) -> Sequence[bytes]:
     """Return the lines of a text as the syntax counts them: with their ends, in the bytes that columns are."""
     return [line.encode() for line in re.findall(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+", source)]
@@ -68,7 +59,7 @@ def _encoded(source: str) -> Sequence[bytes]:
 
 @lru_cache(maxsize=8)
 def _statements(source: str) -> Sequence[ast.stmt]:
-    return sorted(parts(_parsed(source), ast.stmt), key=start)
+    return sorted(parts(parsed(source), ast.stmt), key=start)
 
 
 @dataclass(frozen=True)
@@ -91,7 +82,7 @@ class Text:
     @property
     def tree(self) -> ast.Module:
         """The syntax."""
-        return _parsed(self.source)
+        return parsed(self.source)
 
     def of(self, node: ast.AST | None) -> str:
         """Return the text of a node."""
@@ -198,18 +189,13 @@ class Text:
         """Return other lines instead of those of a node."""
         return Change(self.file, node.lineno, node.end_lineno or node.lineno, lines)
 
-    def dedented(self, lines: Iterable[int], columns: int, node: ast.AST) -> list[str]:
-        """Return lines of a node with less indentation, but for those that begin inside a string."""
-        strings = [n for n in ast.walk(node) if isinstance(n, ast.Constant | ast.JoinedStr)]
-        inside = {line for s in strings for line in range(s.lineno + 1, (s.end_lineno or s.lineno) + 1)}
-        texts = ((number, self.lines[number - 1]) for number in lines)
-        return [t if n in inside else t[min(columns, len(t) - len(t.lstrip())) :] for n, t in texts]
-
     def moved(self, statement: ast.stmt) -> list[str]:
-        """Return the lines of a statement without the indentation of its first one."""
-        more = range(statement.lineno + 1, (statement.end_lineno or statement.lineno) + 1)
-        first = self.of(statement).split("\n")[0]
-        return [first, *self.dedented(more, statement.col_offset, statement)]
+        """Return the lines of a statement without the indentation of its first one, but for those inside a string."""
+        strings = parts(statement, ast.Constant, ast.JoinedStr)
+        inside = {line for s in strings for line in range(s.lineno + 1, (s.end_lineno or s.lineno) + 1)}
+        first, columns = self.of(statement).split("\n")[0], statement.col_offset
+        more = enumerate(self.lines_of(statement)[1:], statement.lineno + 1)
+        return [first, *(t if n in inside else t[min(columns, len(t) - len(t.lstrip())) :] for n, t in more)]
 
     def is_alone(self, statement: ast.stmt) -> bool:
         """Return whether no other statement has a part in the lines of a statement.

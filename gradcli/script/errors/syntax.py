@@ -13,6 +13,15 @@ Position = tuple[int, int]  # a line, and a column in bytes
 N = TypeVar("N", bound=ast.AST)
 
 
+@lru_cache(maxsize=8)
+def parsed(source: str) -> ast.Module:
+    """Return the syntax of a text; that of an empty text where it does not parse."""
+    try:
+        return ast.parse(source)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return ast.Module([], [])
+
+
 def pairs(target: ast.expr, value: ast.expr) -> Iterator[tuple[ast.expr, ast.expr]]:
     """Yield the pairs of target and value of an assignment: two for x, z = 1, 2."""
     if isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple) and len(target.elts) == len(value.elts):

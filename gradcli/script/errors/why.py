@@ -24,30 +24,29 @@ def why(error: BaseException, script: Script, knows: Knows) -> str:
 
     `knows` gives what is known of the tensors with names, and of an error: its key among PyTorch's messages.
     """
-    topic = ""
-    for at in _failures(error, script, knows):
-        row, facts = _row(at)
-        if row is not None and (answered := _filled_in(at, row, *facts)) is not None:
-            lines, topic = _written(at, answered), answered.topic or topic or row.topic
+    topics: list[str] = []
+    lines: list[str] = []
+    for at, row, answered in _answered(error, script, knows):
+        topics.append(row.topic)
+        if answered is not None:
+            topics.insert(0, answered.topic)
+            lines = _written(at, answered)
             break
-        topic = topic or (row.topic if row is not None else "")
-    else:
-        lines = []
+    topic = next(filter(None, topics), "")
     return "\n".join([*lines, *([f"more: gradcli explain {topic}"] if topic and not _is_of_none(error) else [])])
 
 
 def answer(error: BaseException, script: Script, knows: Knows) -> Answer | None:
     """Return the explanation of an error, or None."""
-    for at in _failures(error, script, knows):
+    return next((answered for *_, answered in _answered(error, script, knows) if answered is not None), None)
+
+
+def _answered(error: BaseException, script: Script, knows: Knows) -> Iterator[tuple[Failure, Row, Answer | None]]:
+    """Yield where an error arose, and those that caused it, each with its row and the answer to it."""
+    for at in filter(None, (Failure.of(e, script, knows) for e in _chain(error))):
         row, facts = _row(at)
-        if row is not None and (answered := _filled_in(at, row, *facts)) is not None:
-            return answered
-    return None
-
-
-def _failures(error: BaseException, script: Script, knows: Knows) -> Iterator[Failure]:
-    """Yield where an error arose, and those that caused it."""
-    yield from filter(None, (Failure.of(e, script, knows) for e in _chain(error)))
+        if row is not None:
+            yield at, row, _filled_in(at, row, *facts)
 
 
 def _is_of_none(error: BaseException) -> bool:
