@@ -10,15 +10,13 @@ from heapq import heappop, heappush
 from itertools import groupby
 from typing import NamedTuple
 
-import numpy as np
-
-from gradcli.graph.array import Array
 from gradcli.graph.graph import Graph
 from gradcli.graph.node import Node
 from gradcli.graph.operation import Precedence
 from gradcli.graph.operations import OPERATIONS
 from gradcli.graph.rewrite import interpret, operation_key
 from gradcli.pages.recurrence import Recurrence
+from gradcli.record.loops import TIMES, Entry, loops
 
 _MANY = 40  # arguments of one operation whose leaves stand in one box: more are wider than a screen
 _JOINED = 7  # operations that join eight which stand side by side, as a sum does
@@ -29,11 +27,7 @@ _TERMS = 4  # of a sum that is one box: fewer fit on a screen, addition by addit
 _ROUNDS = 4  # in which leaves are told apart; more are hardly ever needed
 
 Colours = Mapping[Node, int]
-PERIOD = 64  # operations of the longest part that is looked for: a layer of a network has fewer
-TIMES = 3  # fewer are no repetition
 LEAST = 10  # operations that are worth folding, all repetitions together: fewer fit on a screen
-
-Positions = Mapping[Node, int]
 
 
 class Fold(NamedTuple):
@@ -60,11 +54,11 @@ class Fold(NamedTuple):
 
 
 def folds(
-    graph: Graph, nodes: Sequence[Node], fold: bool = True, unroll: bool = False, loops: Sequence[Recurrence] = ()
+    graph: Graph, nodes: Sequence[Node], fold: bool = True, unroll: bool = False, recurrences: Sequence[Recurrence] = ()
 ) -> list[Fold]:
     """Return the folds of the computed nodes in topological order; without `fold`, each node is one.
 
-    With `unroll`, so is each that is repeated behind another one, in one of the `loops` or not.
+    With `unroll`, so is each that is repeated behind another one, in one of the `recurrences` or not.
 
     Where there would be more than `MOST_BOXES` boxes, those in the middle become one.
 
@@ -76,7 +70,7 @@ def folds(
     """
     if not fold:
         return [Fold((n,)) for n in nodes]
-    return _shortened(_parts(graph, nodes) if graph.parts else _repeated(graph, nodes, unroll, loops))
+    return _shortened(_parts(graph, nodes) if graph.parts else _repeated(graph, nodes, unroll, recurrences))
 
 
 def _parts(graph: Graph, nodes: Sequence[Node]) -> list[Fold]:
@@ -96,9 +90,9 @@ def _parts(graph: Graph, nodes: Sequence[Node]) -> list[Fold]:
     return result
 
 
-def _repeated(graph: Graph, nodes: Sequence[Node], unroll: bool, loops: Sequence[Recurrence]) -> list[Fold]:
+def _repeated(graph: Graph, nodes: Sequence[Node], unroll: bool, recurrences: Sequence[Recurrence]) -> list[Fold]:
     """Return the folds of loops, sums and repeated parts, then of isomorphic operations, and the other nodes alone."""
-    kept = [] if unroll else [_of_loop(loop, nodes) for loop in loops]
+    kept = [] if unroll else [_of_loop(loop, nodes) for loop in recurrences]
     kept += _sums(graph, _without(nodes, kept))
     kept += [] if unroll else _chains(graph, _without(nodes, kept))
     rest = _without(nodes, kept)
@@ -193,7 +187,32 @@ def isomorphic_leaves(graph: Graph, parts: Sequence[Fold]) -> list[list[Node]]:
 
 
 def _chains(graph: Graph, nodes: Sequence[Node], least: int = LEAST) -> list[Fold]:
-    return [Fold(tuple(nodes[r.start : r.stop]), r.period) for r in repeats(graph, nodes, least)]
+    """Return the parts of a list of computed nodes that are repeated, in their order; none overlaps another.
+
+    Nothing else reads what they compute, but for the last of them; a part that something reads ends a repetition.
+    """
+    ids: dict[Node, int] = {n: k for k, n in enumerate(nodes)}
+    readers: dict[Node, set[Node]] = {}
+    for n in graph.nodes:
+        for a in n.args:
+            readers.setdefault(a, set()).add(n)
+    entries = []
+    for n in nodes:
+        kind = (operation_key(n), *(operation_key(a) if a.is_constant else a.shape for a in n.args))
+        operands = (ids.setdefault(a, len(ids)) for a in n.args if not a.is_constant)
+        entries.append(Entry(kind, tuple(operands), (ids[n],)))
+    outputs, result = {*graph.outputs.values()}, list[Fold]()
+    for loop in loops(entries):
+        rounds = [[nodes[k] for k in part] for part in loop.rounds]
+        inside, piece = {n for part in rounds for n in part}, list[Node]()
+        for part in rounds:
+            piece += part
+            read = any(n in outputs or not readers.get(n, inside) <= inside for n in part)
+            if read or part is rounds[-1]:
+                if len(piece) >= max(least, TIMES * len(part)):
+                    result.append(Fold(tuple(piece), len(part)))
+                piece = []
+    return result
 
 
 def _without(nodes: Sequence[Node], kept: Iterable[Fold]) -> list[Node]:
@@ -271,131 +290,3 @@ def _computed(graph: Graph, leaves: Mapping[Node, Hashable], outputs: frozenset[
         return numbers.setdefault(look, len(numbers))
 
     return interpret(graph.nodes, colour, {})
-
-
-class Repeat(NamedTuple):
-    """Operations `start` to `start + period` of a list, which follow each other `times` times."""
-
-    start: int
-    period: int
-    times: int
-
-    @property
-    def stop(self) -> int:
-        """The index after the last part."""
-        return self.start + self.period * self.times
-
-    @property
-    def saved(self) -> int:
-        """The number of operations that are left out."""
-        return self.period * (self.times - 1)
-
-
-def repeats(graph: Graph, nodes: Sequence[Node], least: int = LEAST, varying: bool = False) -> list[Repeat]:
-    """Return the parts of a list of computed nodes that are repeated, in their order; none overlaps another.
-
-    The parts are isomorphic: each reads of the one before it what that one reads of its predecessor, or a leaf of its
-    own of the same shape, or what all of them read.  The first may read anything in the predecessor's place.  Nothing
-    else uses what they compute, but for the last of them.  At least `least` operations are worth it; `varying` numbers
-    of the same shape are alike.
-
-    >>> from gradcli.graph.node import elementwise, leaf
-    >>> x = y = leaf()
-    >>> for _ in range(3000):
-    ...     y = elementwise("sin", y)
-    >>> graph = Graph.of({"x": x}, {"y": y})
-    >>> repeats(graph, graph.nodes[1:])
-    [Repeat(start=0, period=1, times=3000)]
-    """
-    search = _Search(graph, nodes, least, varying)
-    result: list[Repeat] = []
-    taken = np.zeros(len(nodes), dtype=bool)
-    for repeat in sorted(search.candidates(), key=lambda r: (-r.saved, r.period, r.start)):
-        if not taken[repeat.start : repeat.stop].any():
-            taken[repeat.start : repeat.stop] = True
-            result.append(repeat)
-    return sorted(result)
-
-
-class _Search:
-    """A search for repetitions among nodes that are coloured: nodes of one operation have the same number."""
-
-    def __init__(self, graph: Graph, nodes: Sequence[Node], least: int, varying: bool) -> None:
-        self.nodes, self.least, self.varying = nodes, least, varying
-        self.position: Positions = {n: i for i, n in enumerate(nodes)}
-        self.users: dict[Node, list[int]] = {}
-        for n in graph.nodes:
-            for a in n.args:
-                self.users.setdefault(a, []).append(self.position.get(n, len(nodes)))
-        for n in graph.outputs.values():
-            self.users.setdefault(n, []).append(len(nodes))
-        codes: dict[Hashable, int] = {}
-        looks = [self._look(n) for n in nodes]
-        self.codes = np.array([codes.setdefault(look, len(codes)) for look in looks], dtype=np.int64)
-
-    def _look(self, node: Node) -> Hashable:
-        arguments = tuple(self._argument(node, a) for a in node.args)
-        return (operation_key(node), arguments)
-
-    def _argument(self, node: Node, a: Node) -> Hashable:
-        """Return an argument's key relative to its reader: a distance, a leaf of its own, or the node."""
-        if a in self.position:
-            return self.position[node] - self.position[a]
-        if a.is_constant:
-            return ("const", a.shape) if self.varying else operation_key(a)
-        return ("leaf", a.shape) if len(self.users[a]) == 1 else ("leaf", id(a))
-
-    def candidates(self) -> Iterator[Repeat]:
-        """Yield the repetitions that there are, overlapping ones too."""
-        for period in range(1, min(PERIOD, len(self.nodes) // TIMES) + 1):
-            for start, stop in _stretches(self.codes[period:] == self.codes[:-period]):
-                # The first may look different: it reads something else, in the predecessor's place.
-                if stop - start >= period * (TIMES - 2) and stop - start + 2 * period >= self.least:
-                    yield from self._closed(self._aligned(start, stop + period, period))
-
-    def _aligned(self, start: int, stop: int, period: int) -> Repeat:
-        """Return the repetition in a stretch, with the start that gives most parts and then fewest values between."""
-        best = (0, 0, Repeat(start, period, 0))
-        for first in range(start, min(start + period, stop - period + 1)):
-            times = (stop - first) // period
-            if first >= period and self._begins(first - period, first, period):
-                first, times = first - period, times + 1
-            carried = sum(any(u >= first + period for u in self.users.get(n, ())) for n in self._part(first, period))
-            if (times * period, -carried) > best[:2]:
-                best = (times * period, -carried, Repeat(first, period, times))
-        return best[2]
-
-    def _part(self, start: int, period: int) -> Sequence[Node]:
-        return self.nodes[start : start + period]
-
-    def _begins(self, first: int, second: int, period: int) -> bool:
-        """Return whether the first part equals the next, but for arguments that each part takes from the one before."""
-        carried: dict[Node, Node] = {}
-        for a, b in zip(self._part(first, period), self._part(second, period), strict=True):
-            if operation_key(a) != operation_key(b):
-                return False
-            for mine, other in zip(a.args, b.args, strict=True):
-                if first <= self.position.get(other, -1) < second:
-                    if mine.shape != other.shape or carried.setdefault(other, mine) is not mine:
-                        return False
-                elif self._argument(a, mine) != self._argument(b, other):
-                    return False
-        return True
-
-    def _closed(self, repeat: Repeat) -> Iterator[Repeat]:
-        """Yield the repetition in pieces, which end where a node outside reads a value inside."""
-        start, period, times = repeat
-        begun = 0
-        for k in range(times):
-            beyond = start + (k + 2) * period
-            used = any(u >= beyond for n in self._part(start + k * period, period) for u in self.users.get(n, ()))
-            if used or k == times - 1:
-                if k + 1 - begun >= TIMES and (k + 1 - begun) * period >= self.least:
-                    yield Repeat(start + begun * period, period, k + 1 - begun)
-                begun = k + 1
-
-
-def _stretches(same: Array) -> list[tuple[int, int]]:
-    """Return where stretches of true values begin and end."""
-    edges = np.flatnonzero(np.diff(np.concatenate([[0], same.astype(np.int8), [0]])))
-    return [(int(a), int(b)) for a, b in zip(edges[::2], edges[1::2], strict=True)]

@@ -435,6 +435,8 @@ class _Drawing:
         if any(source in n.args for n in nodes[1:]):
             return None
         for before, n in pairwise((source, *nodes)):
+            if any(a is not before for a in n.args if not a.is_constant):
+                return None  # by several ways
             slopes = [known[p] for p in self.passes.get((n, before), ()) if p in known]
             if not slopes or any(s.shape or s.dtype == object for s in slopes):
                 return None
