@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from gradcli.graph.construct import index
+from gradcli.graph.construct import index, transpose
 from gradcli.graph.node import Node, leaf
 from gradcli.graph.rewrite import substituted
 from gradcli.pytorch.operations.random import MASK
@@ -299,12 +299,25 @@ class Writer:
             behind = self._behind(edge)
             known = [k for k, s in enumerate(part.operands) if isinstance(s, Value) and s.edge is behind]
             if behind is not None and known:
-                part.operands[known[0]] = self.by_edge[edge]
+                part.operands[known[0]] = value = self.by_edge[edge]
+                if any(d.shapes[known[0]] != value.shape for d in part.definitions):  # of a weight, its transpose
+                    part.definitions = self._of_transposed(part.definitions, known[0], self.places[edge][0])
                 return known[0]
             part.operands.append(self.by_edge[edge])
             part.definitions = []
             return len(part.operands) - 1
         return next((k for k in places if k not in used), places[-1])
+
+    def _of_transposed(self, definitions: Sequence[Definition], k: int, node: GraphNode) -> list[Definition]:
+        """Return definitions in terms of an operand's transpose, which a node computes; none of another node."""
+        result = []
+        for d in definitions if node.name() in ("TBackward0", "TransposeBackward0") else ():
+            if len(d.shapes[k]) != 2:
+                return []
+            leaves = [leaf(s[::-1] if i == k else s) for i, s in enumerate(d.shapes)]
+            back = [transpose(n, (1, 0)) if i == k else n for i, n in enumerate(leaves)]
+            result.append(Definition.of(leaves, d.node(back)))
+        return result
 
     def _behind(self, edge: Edge) -> Edge | None:
         """Return the only edge to which a call that was not recorded leads, as a cast does."""

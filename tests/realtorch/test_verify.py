@@ -71,3 +71,20 @@ def test_a_hook_of_a_module_is_not_said_to_call_a_function_again(tmp_path):
     (record,) = run_script(path, True).records
     text = render_pages([page_of(record)], Look())
     assert "BackwardHookFunction is PyTorch's: the page takes what its backward returns." in text
+
+
+def test_a_weight_that_the_backward_of_a_gradient_transposes_too(tmp_path):
+    path = tmp_path / "penalty.py"
+    path.write_text(
+        "import torch\n"
+        "w = torch.tensor([[1., 2.], [3., 4.], [5., 6.]], requires_grad=True)\n"
+        "x = torch.tensor([[0.5, -1.]], requires_grad=True)\n"
+        "y = torch.nn.functional.linear(x, w, torch.zeros(3, requires_grad=True)).sin()\n"
+        "g, = torch.autograd.grad(y.sum(), x, create_graph=True)\n"
+        "g.norm().backward()\n"
+    )
+    record = run_script(path, True).records[-1]
+    linear = next(o for o in record.operations if o.row == "linear")
+    assert not linear.is_opaque
+    assert verify(record, record.backwards[0], linear)
+    assert "linear(x, w, bias=" in render_pages([page_of(record)], Look())
