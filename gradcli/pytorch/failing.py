@@ -177,7 +177,7 @@ class _EndWriter(_Writer):
         lines = [n for n, since in memory.lines.items() if since > version]
         return (
             self.tape.operations[step],
-            next(iter(named), self.names.of((step, 0))),
+            next(iter(named), next((n for n, x in self.names.tensors.items() if x._fn is step), "")),
             any(tensor is None for tensor in kept),
             (memory.version, version),
             None if last is None else self.site(last),

@@ -39,14 +39,14 @@ _COPIED = 4096  # numbers of an array that is copied; of more, the record has th
 
 
 class Named(Protocol):
-    """The names of a program's tensors, edges and modules."""
+    """The names of a program's tensors and modules."""
 
     @property
     def tensors(self) -> Mapping[str, Tensor]:
         """The tensors by their names, in the order in which the program defines them."""
 
     def of(self, x: Any) -> str:
-        """Return the name of a tensor, an edge or a module; "" where it has none."""
+        """Return the name of a tensor or a module; "" where it has none."""
 
 
 class _Held(NamedTuple):

@@ -7,9 +7,6 @@ from collections.abc import Container, Iterable, Iterator, Mapping
 from typing import Any
 
 from gradcli.graph.names import element_name
-from gradcli.pytorch.record import edge_made
-
-Tensor = Any  # of whichever PyTorch
 
 _FEW = 64  # tensors of a list, a dictionary or an object that get names
 _DEEP = 2  # lists and dictionaries within each other
@@ -33,10 +30,10 @@ def script_frames(frame: Any = None) -> Iterator[Any]:
 
 
 class Names:
-    """The script's names of its tensors, of the edges of those that a step made, and of its modules.
+    """The script's names of its tensors and of its modules.
 
     Two tensors are never compared, as that compares their elements.  What has a name is kept as long as its name, so
-    that nothing else takes its identity.  `every` has all names; `tensors` and `modules` are what has names of its own.
+    that nothing else takes its identity.  `tensors` and `modules` are what has names of its own.
 
     >>> names, x = Names(), object()
     >>> names.add(x, "x")
@@ -46,32 +43,22 @@ class Names:
     """
 
     def __init__(self) -> None:
-        self._named: dict[Any, tuple[Any, str]] = {}
-        self.every: set[str] = set()
-        self.tensors: dict[str, Tensor] = {}
+        self._named: dict[int, tuple[Any, str]] = {}
+        self.tensors: dict[str, Any] = {}
         self.modules: dict[str, Any] = {}
 
     def add(self, x: Any, name: str) -> None:
         """Give a name to what has none."""
-        if _key(x) not in self._named:
-            self._named[_key(x)] = x, name
-            self.every.add(name)
+        if id(x) not in self._named:
+            self._named[id(x)] = x, name
 
     def of(self, x: Any) -> str:
-        """Return the name of a tensor, an edge or a module; "" where it has none."""
-        return self._named[_key(x)][1] if _key(x) in self._named else ""
+        """Return the name of a tensor or a module; "" where it has none."""
+        return self._named[id(x)][1] if id(x) in self._named else ""
 
     def held(self) -> list[Any]:
         """Return what has a name, also one that something else has where the script runs."""
         return [x for x, _ in self._named.values()]
-
-    def in_order(self) -> list[str]:
-        """Return all names, as the script defines them."""
-        return [name for _, name in self._named.values()]
-
-
-def _key(x: Any) -> Any:
-    return x if type(x) is tuple else id(x)
 
 
 class FreshNames:
@@ -123,7 +110,7 @@ def _collect(scope: Mapping[str, Any], names: Names) -> None:
             add_tensor(x, inner, names)
 
 
-def _parts(name: str, value: Any, names: Names, depth: int = 0) -> Iterator[tuple[str, Tensor]]:
+def _parts(name: str, value: Any, names: Names, depth: int = 0) -> Iterator[tuple[str, Any]]:
     """Yield the tensors with names in a value: itself, or those of a list, a dictionary or an object."""
     if is_tensor(value):
         yield name, value
@@ -166,9 +153,7 @@ def _of_module(name: str, module: Any, names: Names) -> None:
         names.modules.setdefault(names.of(part), part)
 
 
-def add_tensor(x: Tensor, name: str, names: Names) -> None:
-    """Give a name to a tensor, and to the edge of one that a step made."""
+def add_tensor(x: Any, name: str, names: Names) -> None:
+    """Give a name to a tensor."""
     names.add(x, name)
     names.tensors.setdefault(name, x)
-    if hasattr(x, "_fn") and (edge := edge_made(x)) is not None:  # not PyTorch's own
-        names.add(edge, name)

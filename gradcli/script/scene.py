@@ -12,10 +12,8 @@ from types import CodeType
 from typing import Any, NamedTuple
 
 from gradcli.errors import Notes
-from gradcli.pytorch.record import edge_made
 from gradcli.pytorch.recording import Tape
 from gradcli.pytorch.session import Script, source_line
-from gradcli.pytorch.tensor import Tensor
 from gradcli.script.known import Known
 from gradcli.script.naming import Names
 from gradcli.script.system import Recorded
@@ -44,9 +42,8 @@ class Scene:
     names: Names
 
     def name(self, x: Any, otherwise: str = "x") -> str:
-        """Return the script's name of a tensor, or of the step that made it."""
-        known = self.names.of(x) or (isinstance(x, Tensor) and self.names.of(edge_made(x)))
-        return known or getattr(x, "_called", "") or otherwise
+        """Return the script's name of a tensor."""
+        return self.names.of(x) or getattr(x, "_called", "") or otherwise
 
     def file(self, line: int) -> str:
         """Return the file of a line: that of the script, if the line has none."""
