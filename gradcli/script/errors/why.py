@@ -9,11 +9,13 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from gradcli.process.tracebacks import text_of
 from gradcli.pytorch.session import Script
 from gradcli.pytorch.tables import pytorch_names
 from gradcli.script.errors.failure import Answer, Failure, Knows
 from gradcli.script.errors.source import Change
 from gradcli.script.errors.under_pytorch import facts, with_cuts
+from gradcli.script.naming import Names
 from gradcli.text.wrapping import TIED, page_width, wrapped
 
 _MOST = 100  # columns
@@ -43,9 +45,11 @@ def answer(error: BaseException, script: Script, knows: Knows) -> Answer | None:
 
 def _answered(error: BaseException, script: Script, knows: Knows) -> Iterator[tuple[Failure, Row, Answer | None]]:
     """Yield where an error arose, and those that caused it, each with its row and the answer to it."""
-    for at in filter(None, (Failure.of(e, script, knows) for e in _chain(error))):
-        row, facts = _row(at)
-        if row is not None:
+    for e in _chain(error):
+        is_known = knows(e, Names()).key in _answers() or any(re.search(p, text_of(e)) for p in _of_python())
+        at = Failure.of(e, script, knows) if is_known else None
+        row, facts = _row(at) if at is not None else (None, ())
+        if at is not None and row is not None:
             yield at, row, _filled_in(at, row, *facts)
 
 
