@@ -6,7 +6,10 @@ import ast
 from collections.abc import Iterator, Sequence
 
 from gradcli.record.numbers import Numbers
+from gradcli.record.record import Contribution
 from gradcli.script.system import Recorded
+
+_MANY = 3  # gradients that are counted
 
 
 def result_of(recorded: Recorded) -> str:
@@ -17,16 +20,25 @@ def result_of(recorded: Recorded) -> str:
     record, call = recorded.record, recorded.call
     roots = zip(recorded.roots, call.roots, strict=False)
     values = [f"{name} = {_size(record.quantities[q].numbers)}" for name, q in roots if not record.quantities[q].shape]
-    gradients = [(recorded.names.get(c.quantity, ""), c.added) for c in call.leaves]
-    return " · ".join([*values, *filter(None, [_gradients([pair for pair in gradients if pair[0]])])])
+    return " · ".join([*values, *filter(None, [_gradients(recorded, call.leaves)])])
 
 
-def _gradients(gradients: Sequence[tuple[str, Numbers]]) -> str:
+def _gradients(recorded: Recorded, leaves: Sequence[Contribution]) -> str:
     """Return gradients in words: a few with their numbers, or how many there are and the largest."""
-    if len(gradients) < 3:
-        return ", ".join(_sized(f"{name}.grad", numbers) for name, numbers in gradients)
-    largest = max(gradients, key=lambda pair: pair[1].norm or 0)
-    return f"{len(gradients)} gradients, the largest {largest[0]}"
+    named = [(name, c) for c in leaves if (name := recorded.names.get(c.quantity, ""))]
+    if len(named) >= _MANY:
+        largest = max(named, key=lambda pair: pair[1].added.norm or 0)
+        return f"{len(named)} gradients, the largest {largest[0]}"
+    return ", ".join(_left(name if recorded.call.function != "backward" else f"{name}.grad", c) for name, c in named)
+
+
+def _left(name: str, c: Contribution) -> str:
+    """Return what a call leaves in a `.grad`, with the sum where it adds to one; or what it returns for a name."""
+    if c.after is None:
+        return _sized(f"gradient of {name}", c.added)
+    if c.before is None or c.added.shape:
+        return _sized(name, c.after)
+    return f"{name} = {_size(c.before)} + {_size(c.added)} = {_size(c.after)}"
 
 
 def gradients_by_line(recorded: Recorded, source: str, file: str) -> dict[int, str]:
@@ -39,7 +51,8 @@ def gradients_by_line(recorded: Recorded, source: str, file: str) -> dict[int, s
     """
     record, call = recorded.record, recorded.call
     result: dict[int, str] = {}
-    loss = recorded.roots[0] if len(recorded.roots) == 1 else "L"
+    alone = len(recorded.roots) == 1 and not call.v[0].shape and _size(call.v[0]) == "1"
+    loss = recorded.roots[0] if alone else "L"  # the sum of what the call flowed from, weighted by v
     for o in record.operations:
         for k, q in enumerate(o.results):
             if o.site.file == file and (o.id, k) in call.received:
@@ -47,12 +60,12 @@ def gradients_by_line(recorded: Recorded, source: str, file: str) -> dict[int, s
                 shown = _sized(f"∂{loss}/∂{name}", call.received[o.id, k]) if name else ""
                 result[o.site.line] = shown or result.get(o.site.line, "")
     assigned = dict(reversed([*_assigned(source)]))
-    leaves: dict[int, list[tuple[str, Numbers]]] = {}
+    leaves: dict[int, list[Contribution]] = {}
     for c in call.leaves:
         name = recorded.names.get(c.quantity, "")
         if line := assigned.get(name.partition(".")[0].partition("[")[0]):
-            leaves.setdefault(line, []).append((name, c.added))
-    return result | {line: _gradients(gradients) for line, gradients in leaves.items()}
+            leaves.setdefault(line, []).append(c)
+    return result | {line: _gradients(recorded, some) for line, some in leaves.items()}
 
 
 def _assigned(source: str) -> Iterator[tuple[str, int]]:

@@ -75,10 +75,24 @@ def test_the_gradient_stands_beside_the_lines_that_it_passed(page):
     assert '<span class="kn">import</span>' in whole
 
 
+@pytest.mark.parametrize(
+    ("call", "beside"),
+    [
+        ("y.backward(torch.tensor(10.))", ["x.grad = 70", "∂L/∂y = 10"]),
+        ("torch.autograd.grad(y, x)", ["gradient of x = 7", "∂y/∂y = 1"]),
+    ],
+)
+def test_what_stands_beside_a_line_is_so_with_any_v_and_for_what_is_returned(page, call, beside):
+    whole = page(STEPS.replace("y.backward()", call)).read_text("utf-8")
+    assert re.findall(r'<span class="beside">(.*?)</span>', whole) == beside
+
+
 def test_of_several_calls_the_first_is_open_and_the_others_are_a_line(page):
     source = STEPS.replace("y.backward()", "for _ in range(3):\n    y.backward(retain_graph=True)")
     whole = page(source, "--all").read_text("utf-8")
     assert re.findall(r"<details( open)?>", whole) == [" open", "", ""]
+    sums = re.findall(r'<span class="result">y = 12 · x.grad = (.*?)</span>', whole)
+    assert sums == ["7", "7 + 7 = 14", "14 + 7 = 21"]
     assert whole.count("<math") > 10
 
 
