@@ -67,19 +67,15 @@ def page(
         scene.trouble = error.message
     notes = [f"not explained: {scene.trouble}"] if scene.trouble else []
     notes += [*above, *constants(scene), *earlier_names(scene), *since]
-    said: list[Block] = [*map(_noted, notes), *warned.warnings]
     unmeant = [f"note: {text}" for text in slips(scene)]
-    said += map(_noted, (*scene.notes.lines, *unmeant, *warned.notes, *below))
+    behind = (*scene.notes.lines, *unmeant, *warned.notes, *below)
+    said: list[Block] = [*(Text((n,)) for n in notes), *warned.warnings, *(Text((n,)) for n in behind)]
     sections = (*(explained.sections or unexplained), *([Section("notes", tuple(said))] if said else []))
     if not scene.trouble and record.backwards and ("flow" in only or len(call.leaves) > MANY):
         sections = (*sections, flow_section(record, call))
-    is_explained = bool(sections) and not scene.trouble and scene.has_gradients
+    is_explained = bool(explained.sections) and not scene.trouble and scene.has_gradients
     lines = done(scene, is_explained, warned.unreached)
     return replace(explained, sections=(*sections, Section("script", tuple(map(Text, lines))))).only(only)
-
-
-def _noted(note: str) -> Text:
-    return Text((note,))
 
 
 def explained_page(scene: CallScene) -> Page:

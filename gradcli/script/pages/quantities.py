@@ -48,7 +48,7 @@ def _quantity(label: str, arrays: Sequence[Array]) -> tuple[Math, Math, Math]:
     if len(arrays) > 1:
         return label, f"{len(arrays)} arrays", f"{sum(a.size for a in arrays):,} numbers"
     (a,) = arrays
-    return Name(label), "×".join(map(str, a.shape)) or "scalar", _value(a)
+    return Name(label), "×".join(map(str, a.shape)) or "scalar", Value(a) if a.size <= WHOLE else _first_entries(a)
 
 
 def by_module(names: Sequence[str]) -> dict[str, list[str]]:
@@ -81,11 +81,6 @@ def by_module(names: Sequence[str]) -> dict[str, list[str]]:
 def all_of(label: str, members: Sequence[str]) -> str:
     """Return the name of several arrays: net.0.… of a module, xs[…] of a list."""
     return f"{label}[…]" if all(name.startswith(f"{label}[") for name in members) else f"{label}.…"
-
-
-def _value(a: Array) -> Math:
-    """Return an array, or the first entries of a large one."""
-    return Value(a) if a.size <= WHOLE else _first_entries(a)
 
 
 def _first_entries(a: Array) -> str:
