@@ -30,7 +30,7 @@ IN_PYTHON.remove(("torch", "einsum"))  # which takes all as they come
 # Functions of PyTorch that take no tensor: settings of the run, and new tensors of sizes or of Python's numbers.
 WITHOUT_TENSORS = {
     *("as_tensor", "asarray", "can_cast", "from_numpy", "initial_seed", "is_tensor", "manual_seed", "promote_types"),
-    *("range", "result_type", "seed", "storage", "tril_indices", "triu_indices"),
+    *("range", "result_type", "seed", "storage", "symeig", "tril_indices", "triu_indices"),
     "use_deterministic_algorithms",
 }
 MODULES = {"cpu", "cuda"}  # methods of tensors here, modules to a script

@@ -19,7 +19,7 @@ from gradcli.pytorch import dtypes, linalg
 from gradcli.pytorch.calls import call_function, check_numbers, set_grad_fn_name
 from gradcli.pytorch.dtypes import Size, result_dtype
 from gradcli.pytorch.functions import fact, grad_name
-from gradcli.pytorch.messages import raise_if, warn_once
+from gradcli.pytorch.messages import raise_if, torch_error, warn_once
 from gradcli.pytorch.names import TORCH, function
 from gradcli.pytorch.operations.joining import cat
 from gradcli.pytorch.operations.operators import where
@@ -151,11 +151,51 @@ def _tensordot(a: Tensor, b: Tensor, dims: Any) -> Tensor:
     return einsum(f"{''.join(left)},{''.join(right)}->{''.join(kept)}", (a, b))
 
 
+def _trapezoid(y: Any, x: Any, dx: Any, dim: int) -> Any:
+    """Return integrals along an axis by the trapezoidal rule, at points x or at a distance."""
+    size = y.shape[dim]
+    left, right = y.narrow(dim, 0, max(size - 1, 0)), y.narrow(dim, min(1, size), max(size - 1, 0))
+    if x is None:
+        ends = y.narrow(dim, 0, 1) + y.narrow(dim, size - 1, 1) if size else y
+        return set_grad_fn_name(dx * (y.sum(dim) - 0.5 * ends.sum(dim)), "MulBackward1")
+    widths = x.diff() if x.dim() == 1 else x.diff(dim=dim)
+    if x.dim() == 1:
+        widths = widths.view([-1 if i == dim % y.dim() else 1 for i in range(y.dim())])
+    return set_grad_fn_name(((left + right) * widths).sum(dim) / 2, "DivBackward1")
+
+
 def _covariance(input: Any, correction: int) -> Any:
     """Return the covariances of rows."""
     rows = input.reshape(-1, input.shape[-1]) if input.dim() else input.view(1, 1)
     rows = rows - rows.mean(1, keepdim=True)
     return set_grad_fn_name((rows @ rows.t() / (rows.shape[1] - correction)).squeeze(), "SqueezeBackward0")
+
+
+def _correlation(input: Any) -> Any:
+    """Return the correlations of rows."""
+    covariance = _covariance(input, 1)
+    if not covariance.dim():
+        return covariance / covariance
+    deviations = covariance.diagonal().sqrt()
+    return (covariance / deviations[:, None] / deviations).clip(-1, 1)
+
+
+def _rotate(input: Any, k: int, dims: Any) -> Any:
+    """Return a tensor rotated k times by 90° from one axis towards another, by default from the first to the second."""
+    a, b = dims
+    result = (input, input.flip(b).transpose(a, b), input.flip(a, b), input.flip(a).transpose(a, b))[k % 4]
+    return set_grad_fn_name(result.clone() if result is input else result, "Rot90Backward0")
+
+
+def _with_mean(name: str) -> Callable[..., Any]:
+    step = f"{name.capitalize()}MeanBackward0"
+
+    def function(input: Any, dim: Any, unbiased: bool, keepdim: bool, correction: Any) -> Any:
+        less = int(unbiased) if correction is None else correction
+        spread = getattr(input, name)(dim, correction=less, keepdim=keepdim)
+        return set_grad_fn_name(spread, step), set_grad_fn_name(input.mean(dim, keepdim=keepdim), step)
+
+    return function
 
 
 def _take_along(input: Any, indices: Any, dim: int | None) -> Any:
@@ -172,6 +212,11 @@ def _take_along(input: Any, indices: Any, dim: int | None) -> Any:
 def _svd(input: Any, some: bool, compute_uv: bool) -> Any:
     u, s, vh = linalg.svd(input, not some)
     return u, s, vh.mT
+
+
+def _symeig(*_: Any, **__: Any) -> Any:
+    """Raise PyTorch's error for a function that it has removed."""
+    raise torch_error("old symeig")
 
 
 _COMPOSITIONS: dict[str, Callable[..., Any]] = {
@@ -192,6 +237,7 @@ _COMPOSITIONS: dict[str, Callable[..., Any]] = {
     "polygamma": lambda input, n: call_function("polygamma", n, input),
     "square": lambda input: input.pow(2),
     "erfinv": _erfinv,
+    "float_power": lambda input, exponent: input.double().pow(exponent),
     "dist": lambda input, other, p: (input - other).norm(p),
     "nansum": lambda input, dim, keepdim, dtype: where(input.isnan(), 0, input).sum(dim, keepdim, dtype=dtype),
     "aminmax": lambda input, dim, keepdim: (input.amin(dim, keepdim), input.amax(dim, keepdim)),
@@ -217,15 +263,22 @@ _COMPOSITIONS: dict[str, Callable[..., Any]] = {
     "addmv": lambda input, mat, vec, beta, alpha: weighted_sum(input, mat.mv(vec), beta, alpha),
     "baddbmm": lambda input, batch1, batch2, beta, alpha: weighted_sum(input, batch1.bmm(batch2), beta, alpha),
     "argwhere": lambda input: input.nonzero(),
+    "corrcoef": _correlation,
     "cov": _covariance,
     "cross": _cross,
+    "rot90": _rotate,
     "slogdet": lambda input: tuple(linalg.slogdet(input)),
     "take_along_dim": _take_along,
     "matrix_exp": lambda input: linalg.matrix_exp(input),
     "matrix_power": _power,
+    "cholesky_solve": lambda input, input2, upper: call_function(
+        "solve", input2.mT @ input2 if upper else input2 @ input2.mT, input
+    ),
+    "pinverse": lambda input: linalg.pinv(input),
     "det": lambda input: linalg.det(input),
     "inverse": lambda input: linalg.inv(input),
     "svd": _svd,
+    "symeig": _symeig,
     "logdet": lambda input: call_function("det", linalg.check_matrix("logdet", input)).log(),
     # Of dtypes and shapes, and functions alone
     "is_tensor": lambda obj: isinstance(obj, Tensor),
@@ -234,7 +287,11 @@ _COMPOSITIONS: dict[str, Callable[..., Any]] = {
     "promote_types": lambda type1, type2: result_dtype([of_array(np.zeros(1, d.numpy)) for d in (type1, type2)]),
     "result_type": lambda tensor1, tensor2: result_dtype((tensor1, tensor2)),
     "cdist": lambda x1, x2, p, compute_mode: (x1.unsqueeze(-2) - x2.unsqueeze(-3)).norm(p, -1),
+    "std_mean": _with_mean("std"),
     "tensordot": _tensordot,
+    "trapezoid": _trapezoid,
+    "trapz": _trapezoid,
+    "var_mean": _with_mean("var"),
     "tril_indices": lambda row, col, offset=0, **how: _indices(np.tril_indices(row, offset, col), **how),
     "triu_indices": lambda row, col, offset=0, **how: _indices(np.triu_indices(row, offset, col), **how),
     "iinfo": dtypes.iinfo,

@@ -81,6 +81,39 @@ def chunk(input: Tensor, chunks: int, dim: int) -> tuple[Tensor, ...]:
     return split(input, max(1, -(-input.shape[axis] // chunks)), dim)
 
 
+@function("tensor_split")
+def tensor_split(
+    input: Tensor, tensor_indices_or_sections: Any, indices: Any, sections: Any, dim: int
+) -> tuple[Tensor, ...]:
+    raise_if(not input.dim(), "tensor_split of a number")
+    cuts = indices if sections is None else sections
+    if tensor_indices_or_sections is not None:
+        dtype = tensor_indices_or_sections.dtype
+        raise_if(dtype.name != "int64", "dtype of a tensor_split", dtype.word)
+        cuts = tensor_indices_or_sections.tolist()
+    raise_if(isinstance(cuts, int) and cuts <= 0, "sections of a tensor_split", cuts)
+    axis = axis_of(dim, input.dim())
+    size = input.shape[axis]
+    rest = size % cuts if isinstance(cuts, int) else 0
+    ends = [k * (size // cuts) + min(k, rest) for k in range(1, cuts)] if isinstance(cuts, int) else list(cuts)
+    slices = [range(size)[start:end] for start, end in zip([0, *ends], [*ends, size], strict=True)]
+    return tuple(_part(input, axis, piece) for piece in slices)
+
+
+def _split_along(name: str, axis: int, least: int) -> None:
+    @function(name)
+    def split(input: Tensor, sections: Any, indices: Any) -> tuple[Tensor, ...]:
+        raise_if(input.dim() < least, "axes to split", name, least, input.dim())
+        at = axis if input.dim() > 1 else 0
+        unequal = sections is not None and (sections <= 0 or input.shape[at] % sections)
+        raise_if(unequal, "sections of unequal sizes", name, at, input.shape[at], sections)
+        return tensor_split(input, None, indices, sections, at)
+
+
+for _name, _axis, _least in (("hsplit", 1, 1), ("vsplit", 0, 2), ("dsplit", 2, 3)):
+    _split_along(_name, _axis, _least)
+
+
 @function("unbind")
 def unbind(input: Tensor, dim: int) -> tuple[Tensor, ...]:
     axis = _axis_of("unbind", input, dim)

@@ -71,7 +71,7 @@ except ImportError as error:
 # --- factors of positive-definite matrices
 A = torch.tensor([[4.0, 2.0], [2.0, 3.0]], requires_grad=True)
 L = torch.linalg.cholesky(A)
-print(L, torch.linalg.cholesky(A, upper=True))
+print(L, torch.linalg.cholesky(A, upper=True), torch.cholesky_solve(torch.ones(2, 1), L))
 L.sum().backward()
 print(A.grad)
 stack = torch.stack([torch.eye(2) * 4, A.detach()]).requires_grad_()
@@ -91,7 +91,7 @@ for call in (
 torch.manual_seed(0)
 B = torch.randn(3, 2, requires_grad=True)
 P = torch.linalg.pinv(B)
-print(P, torch.linalg.pinv(B.mT), torch.linalg.pinv(torch.tensor([[1.0, 2.0], [2.0, 4.0]])))
+print(P, torch.pinverse(B), B.pinverse(), torch.linalg.pinv(B.mT), torch.linalg.pinv(torch.tensor([[1.0, 2.0], [2.0, 4.0]])))
 (G,) = torch.autograd.grad(P.pow(2).sum(), B, create_graph=True)
 print(G.detach(), torch.autograd.grad(G.sum(), B)[0])
 for wrong in (torch.ones(2), torch.ones(2, 2).long()):
@@ -107,7 +107,7 @@ for shape, rank in (((3, 3), 0), ((3, 3), 1), ((4, 3), 2), ((2, 3, 5), 2)):
     P = torch.linalg.pinv(A)
     print(P, torch.autograd.grad(P, A, torch.randn_like(P))[0])
 A = torch.stack([torch.eye(2), torch.ones(2, 2)]).requires_grad_()  # of different ranks
-P = torch.linalg.pinv(A)
+P = torch.pinverse(A)
 P.pow(2).sum().backward()
 print(P, A.grad)
 # --- the inverse of erf
@@ -118,14 +118,16 @@ x = torch.tensor([-0.5, 0.0, 0.9], requires_grad=True)
 (slope,) = torch.autograd.grad(x.erfinv().sum(), x, create_graph=True)
 (second,) = torch.autograd.grad(slope.sum(), x, create_graph=True)
 print(slope.detach(), second.detach(), torch.autograd.grad(second.sum(), x)[0])
-# --- covariances, determinants and elements along an axis
+# --- statistics, integrals and rotations
 torch.manual_seed(0)
-x, m = torch.randn(3, 4, requires_grad=True), (torch.randn(3, 3) + 3 * torch.eye(3)).requires_grad_()
-print(torch.cov(x), x.cov(correction=0))
-print(torch.argwhere(x > 0))
+x, m = torch.randn(3, 4, requires_grad=True), torch.randn(3, 3, requires_grad=True)
+print(torch.trapz(x), torch.trapezoid(x, dx=0.5, dim=0), torch.trapz(x, torch.tensor([0.0, 1.0, 3.0, 4.0])))
+print(torch.cov(x), torch.corrcoef(x), x.cov(correction=0))
+print(torch.argwhere(x > 0), torch.var_mean(x), torch.std_mean(x, 1), torch.var_mean(x, dim=0, keepdim=True, correction=0))
+print(torch.rot90(x), torch.rot90(x, 2), torch.rot90(x, -1), torch.rot90(x, 1, [1, 0]), torch.rot90(x, 4))
 print(torch.slogdet(m), torch.linalg.slogdet(m))
 print(torch.take_along_dim(x, torch.tensor([[0], [1], [3]]), 1), torch.take_along_dim(x, torch.tensor([1, 2])))
-(torch.cov(x).sum() + torch.slogdet(m)[1]).backward()
+(torch.trapz(x).sum() + torch.cov(x).sum() + torch.var_mean(x)[0] + torch.slogdet(m)[1]).backward()
 print(x.grad, m.grad)
 print(nn.PairwiseDistance(), nn.PairwiseDistance(keepdim=True)(x, x + 1))
 # --- exponentials of matrices, triangular systems and products of several

@@ -20,3 +20,17 @@ for wrong in (lambda: x.unfold(0, 5, 1), lambda: x.unfold(0, 2, 0), lambda: x.un
         print(wrong())
     except Exception as error:
         print(type(error).__name__, error)
+# --- parts of unequal sizes
+x = torch.arange(8.0).reshape(4, 2).requires_grad_()
+for parts in (x.tensor_split(3), torch.tensor_split(x, (1, 3)), x.tensor_split([1, 9], 1), x.tensor_split(torch.tensor([3, 1])), x.tensor_split(5), torch.hsplit(x, 2), x.vsplit([1]), torch.dsplit(torch.ones(1, 2, 4), 2)):
+    print(parts)
+x.tensor_split(3)[1].pow(2).sum().backward()
+print(x.grad, x.tensor_split(2)[1]._is_view())
+for wrong in (
+    lambda: x.tensor_split(0), lambda: torch.tensor(1.0).tensor_split(2), lambda: x.tensor_split(2, 5), lambda: x.tensor_split(torch.tensor([1.0])),
+    lambda: x.vsplit(3), lambda: torch.vsplit(torch.ones(2), 2),
+):
+    try:
+        print(wrong())
+    except Exception as error:
+        print(type(error).__name__, error)
