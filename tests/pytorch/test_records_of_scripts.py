@@ -94,7 +94,11 @@ def test_what_is_cut_off_says_why():
     record = record_of("c = (x*2).detach()\n(x*c).sum().backward()\n")
     quantity = next(q for q in record.quantities if q.name == "c")
     assert (quantity.requires, quantity.why_not, quantity.site.code) == (False, "detached", "c = (x*2).detach()")
-    assert [(e.kind, e.code, e.result) for e in record.events] == [("DETACHED", ".detach()", quantity.id)]
+    cuts = [(e.kind, e.code, e.result) for e in record.events]
+    assert cuts == [
+        ("DETACHED", ".detach()", quantity.id),
+        ("DETACHED", ".detach()", None),
+    ]  # of the tensor, and its line
 
 
 def test_two_runs_have_equal_records():
