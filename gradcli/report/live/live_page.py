@@ -187,6 +187,7 @@ class _Section:
         page = self.page
         first = next((page.nodes[k] for k in page.wrt if page.nodes[k].bar), None)
         says = say("headlineSays", first.bar, page.scalar, first.name) if first else ""
+        says = says.removeprefix(f"{first.bar} = ") if first and not page.drawing.barred else says
         return (
             '<p data-headline><code data-part="loss"></code> <span data-part="trend"></span></p>'
             f'<svg class="trend" data-part="curve" viewBox="0 0 100 24" role="img" aria-label="{word("trend")}"></svg>'
