@@ -18,6 +18,7 @@ from gradcli.pages.picture.boxes import View
 from gradcli.pytorch.session import Script
 from gradcli.report.documents.html import STYLE, without_style
 from gradcli.report.live.live_page import document, live_section, say, text, word
+from gradcli.script.loops import folded_loops
 from gradcli.script.naming import script_frames
 from gradcli.script.pages.effects import RETURNED
 from gradcli.script.passed import gradients_by_line, result_of
@@ -126,7 +127,9 @@ class LiveDocument(Printed):
             return f'<p class="quiet">{text(say("noLiveLarge", f"{len(recorded.graph.nodes):,}"))}</p>'
         if scene.altered or recorded.call.hooks:
             return f'<p class="quiet">{word("noLiveHooks")}</p>'
-        page = live(recorded.graph, View(recorded.wrt, recorded.at, recorded.v), self.kernels)
+        loops = None if scene.unroll else folded_loops(recorded, scene.names)
+        view = View(recorded.wrt, recorded.at, recorded.v, unroll=scene.unroll, loops=loops)
+        page = live(recorded.graph, view, self.kernels)
         self.pages += 1
         section = live_section(page, self.pages, lean=True)
         self.letters += len(section)

@@ -48,6 +48,15 @@ def test_unroll_draws_each_round(drawn):
         assert drawn(RNN, ending, "--unroll").count(rounds) >= 5
 
 
+def test_the_document_of_a_script_has_its_loops_too(cli, tmp_path):
+    path, target = tmp_path / "script.py", tmp_path / "page.html"
+    path.write_text(RNN, "utf-8")
+    for more, boxes in (((), 1), (("--unroll",), 0)):
+        cli.done("run", *more, str(path), "-f", "html", "--output", str(target))
+        assert target.read_text("utf-8").count("data-rounds=") >= boxes * 3
+        assert (" for t in 1..5</text>" in target.read_text("utf-8")) == bool(boxes)
+
+
 def test_a_call_of_a_script_opens(drawn, cli, tmp_path):
     assert "cross_entropy(x, " in drawn(LOSS, ".txt")
     assert "log_softmax" not in drawn(LOSS, ".txt")
