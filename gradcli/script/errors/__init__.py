@@ -3,5 +3,6 @@
 `answers.txt` is the table of answers, by the key of the error in `messages.txt`; `why` reads it.  Its functions are in
 `kinds` (backward, and changes in place), `operands` (what an operation takes), `none` (a `.grad` that is None), `freed`
 (a second backward) and `history` (tensors that were cut off from the graph).  `failure` is where the error was raised,
-`source`, `syntax` and `flow` read the script; `fixes`, `leaves`, `updates` and `edits` change it.
+with what is known then: the record, which gradcli's `torch` writes.  `under_pytorch` finds the same facts of PyTorch's
+own errors.  `source`, `syntax` and `flow` read the script; `fixes`, `leaves`, `updates` and `edits` change it.
 """
