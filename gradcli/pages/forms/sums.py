@@ -78,11 +78,6 @@ def inverse(product: Product) -> Product:
     return frozenset((node, -exponent) for node, exponent in product)
 
 
-def weight(s: Sum) -> int:
-    """Return how many factors a sum has, its numbers among them."""
-    return sum(1 + len(product) for product in s)
-
-
 class Algebra(ABC):
     """Reads nodes as sums, by the rules of their operations, and writes them in few words.
 
@@ -100,6 +95,7 @@ class Algebra(ABC):
         self.named, self.known, self.before, self.as_built = named, known or {}, before, as_built
         self.values: dict[Node, Sum] = {}
         self.sums: dict[Node, Sum] = {}  # of the nodes that are sums within products
+        self.weights: dict[Node, int] = {}  # of these
         self.factors: dict[frozenset[tuple[Product, Fraction]], Node] = {}  # these nodes by their terms
         self.definitions: dict[Node, Sum] = {}  # what a node with a name is
         self.ranks = {node: k for k, node in enumerate(before)}  # of letters, in the order in which they were met
@@ -155,7 +151,7 @@ class Algebra(ABC):
 
     def _computed(self, node: Node, args: list[Sum]) -> Sum:
         result = self.rule(node, args) if node.args else self.letter(node)
-        if result is not None and weight(result) <= _MOST:
+        if result is not None and self.weight(result) <= _MOST:
             return result
         if not OPERATIONS[node.op].broadcasts:
             shapes = (a.shape for a in node.args)
@@ -208,7 +204,7 @@ class Algebra(ABC):
                 return frozenset({(known, 1)}), sign * number
         node = self._sum(s)
         self.factors[frozenset(s.items())] = node
-        self.sums[node] = s
+        self.sums[node], self.weights[node] = s, self.weight(s)
         self.ranks[node] = min(map(self._rank, s))
         return frozenset({(node, 1)}), number
 
@@ -247,6 +243,10 @@ class Algebra(ABC):
                     return self.times({rest: number}, self.value(swap(inv(matrix))))
         return {product: number}
 
+    def weight(self, s: Sum) -> int:
+        """Return how many numbers and letters a sum has, those of its factors that are sums among them."""
+        return sum(1 + sum(self.weights.get(node, 1) for node, _ in product) for product in s)
+
     def mapped(self, s: Sum, change: Callable[[Node], Sum | None]) -> Sum | None:
         """Return a sum with other sums for its letters; None where one has none."""
         result: Sum = {}
@@ -272,6 +272,8 @@ class Algebra(ABC):
     def expanded(self, s: Sum) -> Sum:
         """Return a sum multiplied out; as it is, if that would be long."""
         whole = s
+        if self.weight(s) > _WIDEST:
+            return whole
         while inside := [(p, n) for p in s for n, k in self.ordered(p) if k > 0 and n in self.sums]:
             # Sums of quotients come first: what they are multiplied by may cancel.
             product, node = min(inside, key=lambda pair: all(k > 0 for p in self.sums[pair[1]] for _, k in p))
@@ -279,7 +281,7 @@ class Algebra(ABC):
             others = {p: n for p, n in s.items() if p != product}
             terms = (self._plain(joined(rest, p), s[product] * n) for p, n in self.sums[node].items())
             s = total(others, *terms)
-            if weight(s) > _WIDEST:
+            if self.weight(s) > _WIDEST:
                 return whole
         return s
 
@@ -321,7 +323,7 @@ class Algebra(ABC):
         else:
             wide = self.expanded(s)
             yield from (wide, *self._in_factors(wide))
-        if weight(wide) > _READ:
+        if self.weight(wide) > _READ:
             return
         below = self._below(wide)
         for node, meaning in islice(self.definitions.items(), _DEFINITIONS):
