@@ -297,22 +297,27 @@ class Algebra(ABC):
 
     def write(self, s: Sum, shape: Shape | None = None) -> Node:
         """Return the shortest form of a sum, in a shape that it broadcasts to."""
-        terms = frozenset(s.items())
-        if (terms, shape) not in self.written:
-            self.written[terms, shape] = self._shortest(s) if shape is None else spread(self.write(s), shape)
-        return self.written[terms, shape]
+        if shape is None:
+            return self._shortest(s)
+        key = frozenset(s.items()), shape
+        if key not in self.written:
+            self.written[key] = spread(self._shortest(s), shape)
+        return self.written[key]
 
-    def _shortest(self, s: Sum) -> Node:
-        first, *others = map(self._written, self._forms(s))
-        other = min(others, key=self.size, default=first)
-        return other if self.size(other) < self.size(first) - _SHORTER else first
+    def _shortest(self, s: Sum, by_names: bool = True) -> Node:
+        key = frozenset(s.items()), by_names
+        if key not in self.written:
+            first, *others = map(self._written, self._forms(s, by_names))
+            other = min(others, key=self.size, default=first)
+            self.written[key] = other if self.size(other) < self.size(first) - _SHORTER else first
+        return self.written[key]
 
     def size(self, node: Node) -> int:
         """Return how long a node is to read: its operations and numbers, letters twice; broadcasting is not written."""
         unread = computed_from(self.sizes, [node])
         return interpret(unread, lambda n, sizes: int(spread_argument(n) is None) + sum(sizes), self.sizes)[node]
 
-    def _forms(self, s: Sum) -> Iterator[Sum]:
+    def _forms(self, s: Sum, by_names: bool) -> Iterator[Sum]:
         """Yield a sum, multiplied out, in factors, and in terms of letters with names: p for exp(z)/sum(exp(z))."""
         s = self.at_indices(s)
         yield s
@@ -323,7 +328,7 @@ class Algebra(ABC):
         else:
             wide = self.expanded(s)
             yield from (wide, *self._in_factors(wide))
-        if self.weight(wide) > _READ:
+        if self.weight(wide) > _READ or not by_names:
             return
         below = self._below(wide)
         for node, meaning in islice(self.definitions.items(), _DEFINITIONS):
@@ -403,7 +408,8 @@ class Algebra(ABC):
             if node in self.sums:
                 opposite = negative and exponent % 2 == 1 and min(s := self.sums[node].values()) < 0 < max(s)
                 negative ^= opposite
-                base = self.write(scaled(self.sums[node], -1 if opposite else 1))
+                # A factor is not written by names of its own: these would take turns in it without an end.
+                base = self._shortest(scaled(self.sums[node], -1 if opposite else 1), by_names=False)
             part = base if abs(exponent) == 1 else elementwise("pow", base, const(abs(exponent)))
             (above if exponent > 0 else below).append(part)
         size = abs(number)
