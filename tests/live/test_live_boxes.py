@@ -116,3 +116,34 @@ def test_a_sum_of_many_terms_has_a_step_for_each_term(opened):
     assert sum("∂y/∂" in text for text in said) == 5
     assert driver.find_element("css selector", '[data-grad-of="a"]').text == "2"
     assert driver.find_element("css selector", '[data-grad-of="c"]').text == "-1"
+
+
+def test_an_array_of_more_than_sixteen_entries_is_cells_in_colours(opened):
+    driver = opened("Y = outer(x, x)", "--at", "x=[1,-2,0,3,-4]", "--v", "ones")
+    cells = """
+    const canvas = document.querySelector('[data-heat^="value"]');
+    const data = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height).data;
+    return [canvas.width, canvas.height, [...data]];
+    """
+    width, height, data = driver.execute_script(cells)
+    assert (width, height) == (5, 5)
+    red, green, blue = np.array(data).reshape(25, 4)[:, :3].T.astype(int)
+    values = np.outer([1, -2, 0, 3, -4], [1, -2, 0, 3, -4]).reshape(-1)
+    assert np.array_equal(green > red, values > 0)
+    assert np.array_equal(blue > green, values < 0)
+    assert np.array_equal((red == 255) & (green == 255) & (blue == 255), values == 0)
+    order = np.argsort(values[values > 0])  # the larger, the darker
+    assert (np.diff(red[values > 0][order]) <= 0).all()
+
+
+@pytest.mark.parametrize("width", [400, 800, 1280])
+def test_the_graph_begins_no_lower_than_a_list_of_600_pixels_leaves_it(opened, width):
+    driver = opened("y = sum(tanh(A @ x))", "--shape", "A=8x8,x=8")
+    size = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False}
+    driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+    tops = """
+    return [".columns", ".drawing"].map((part) => document.querySelector(part).getBoundingClientRect().top);
+    """
+    columns, graph = driver.execute_script(tops)
+    driver.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+    assert graph - columns < 600 + 250  # the list, and the bar of steps

@@ -90,7 +90,7 @@ def folded(graph: Graph, view: View) -> tuple[Graph, View]:
 
     A picture of many statements has the loops of formulas folded, too.
     """
-    if view.unroll or not view.fold:
+    if view.unroll or not view.fold or graph.parts:  # a model has its modules
         return graph, view
     loops = view.loops or loops_of_formulas(graph)
     if not loops.loops:
