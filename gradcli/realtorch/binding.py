@@ -150,6 +150,14 @@ def bound(call: Call, args: Any, kwargs: Any) -> Binding | None:
     return Binding(results, any(id(x) not in ends for x in trace.made))
 
 
+def identities(values: Sequence[Value]) -> Binding:
+    """Return what passes values on as they are."""
+    kinds: list[Any] = [v.dtype.replace("bfloat16", "float32") for v in values]
+    nodes = [leaf(v.shape, kind) for v, kind in zip(values, kinds, strict=True)]
+    pairs = [*zip(nodes, values, strict=True)]
+    return Binding([Bound("identity", (), Node("identity", (n,), n.shape), [(n, v)]) for n, v in pairs], False)
+
+
 def bound_node(call: Call, compute: Callable[..., Any], sources: Sequence[Source | None]) -> Binding | None:
     """Return a node of PyTorch's graph as operations of the table, of values and constants.
 

@@ -14,15 +14,17 @@ from types import FunctionType
 from typing import Any
 from weakref import WeakSet
 
+import numpy as np
 import torch
 from torch.overrides import TorchFunctionMode, resolve_name
 from torch.utils.weak import WeakIdKeyDictionary
 
 from gradcli.pytorch.cuts import How, Kind
-from gradcli.realtorch.binding import bound
+from gradcli.realtorch.binding import bound, identities
 from gradcli.realtorch.sites import frames, is_called_by_program, site_of
 from gradcli.realtorch.sweep import is_leaf, nodes_behind
 from gradcli.realtorch.values import COPIED, PLAIN, Call, Edge, Lost, Value, dtype_name, numbers_of, tensors_in
+from gradcli.record.numbers import Numbers
 from gradcli.record.record import NOWHERE, CallSite
 
 KEY = "gradcli"  # of what the metadata of a node holds
@@ -66,6 +68,7 @@ class Recording(TorchFunctionMode):  # type: ignore[misc]
         self.cuts: Any = WeakIdKeyDictionary()  # why a tensor has no history, where it lost it, and by what
         self.cleared: Any = WeakIdKeyDictionary()  # where `.grad` of a tensor was set to None
         self.uses: Any = WeakIdKeyDictionary()  # where a leaf was read since the last backward
+        self.shown: Any = WeakIdKeyDictionary()  # leaves whose memory the program has otherwise: .data, .numpy()
         self.lost: dict[tuple[str, int], Lost] = {}  # what was cut off, by its file and its line
         self.swept = 0  # the clock of the last backward
         self.last: CallSite | None = None  # where that was
@@ -160,6 +163,8 @@ class Recording(TorchFunctionMode):  # type: ignore[misc]
     def apply(self, cls: Any, function: Any, args: Any, kwargs: Any) -> Any:
         """Call a custom function, and record it as one operation, whose formula only the program knows."""
         call, operands, versions = self._before(cls.__name__, cls, args, kwargs)
+        if call is not None and cls.__name__ == "BackwardHookFunction":  # in which PyTorch calls a module's hooks
+            call.bound = identities(call.operands)
         self.depth += 1
         try:
             result = function(*args, **kwargs)
@@ -193,7 +198,8 @@ class Recording(TorchFunctionMode):  # type: ignore[misc]
     def value(self, x: torch.Tensor) -> Value:
         """Return the value of a tensor now."""
         known: Value | None = self.values.get(x)
-        if known is not None and known.version == _version(x) and known.requires == x.requires_grad:
+        is_same = known is not None and known.version == _version(x) and known.requires == x.requires_grad
+        if known is not None and is_same and (x.grad_fn is not None or x not in self.shown or _shows(x, known.numbers)):
             return known
         if x.grad_fn is not None:
             edges = edges_of(x.grad_fn)
@@ -239,6 +245,9 @@ class Recording(TorchFunctionMode):  # type: ignore[misc]
     def _note_cuts(self, name: str, operands: list[torch.Tensor], result: Any) -> None:
         """Keep why results have no history, though an operand has one."""
         with PLAIN():
+            if name in ("data", "numpy", "detach", "__array__"):
+                for x in operands:
+                    self.shown[x] = None
             sources = [x for x in operands if x.requires_grad or x in self.cuts]
             results = [x for x in tensors_in(result) if not x.requires_grad]
             if not sources or not (results or name in _READ):
@@ -338,6 +347,12 @@ def is_in_place(name: str) -> bool:
 
 def _version(x: torch.Tensor) -> int:
     return -1 if x.is_inference() else x._version
+
+
+def _shows(x: torch.Tensor, numbers: Numbers | None) -> bool:
+    """Return whether a tensor still has numbers that were copied."""
+    before, now = None if numbers is None else numbers.whole, numbers_of(x).whole
+    return before is None or now is None or np.array_equal(now, before, equal_nan=now.dtype.kind in "fc")
 
 
 def _memory(x: torch.Tensor) -> int:

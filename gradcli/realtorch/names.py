@@ -49,7 +49,7 @@ class Names:
     def _add_module(self, name: str, module: torch.nn.Module) -> None:
         before = "" if name == "self" else f"{name}."
         with suppress(Exception):  # a module in the middle of its making has none yet
-            for inner, x in (*module.named_parameters(), *module.named_buffers()):
+            for inner, x in module.named_parameters():
                 self._add(before + inner, x)
             for inner, part in module.named_modules():
                 self.modules.setdefault(id(part), before + inner if inner else name)

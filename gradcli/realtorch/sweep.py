@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from functools import partial
 from typing import Any
 
 import torch
 
-from gradcli.realtorch.values import PLAIN
+from gradcli.realtorch.values import COPIED, PLAIN
 
 Node = Any  # torch.autograd.graph.Node
 
@@ -20,6 +21,9 @@ class Leaf:
     def __init__(self, tensor: torch.Tensor) -> None:
         self.tensor = tensor
         self.before = None if tensor.grad is None else tensor.grad.detach().clone()
+        # PyTorch takes a gradient itself for `.grad` where nothing else has it: then it is not copied.
+        is_large = tensor.numel() > COPIED and not (tensor._backward_hooks or tensor._post_accumulate_grad_hooks)
+        self.is_stolen = self.before is None and is_large
         self.added: torch.Tensor | None = None
         self.after: torch.Tensor | None = None
 
@@ -36,6 +40,7 @@ class Sweep:
         self.received: dict[Node, Sequence[Any]] = {}
         self.sent: dict[Node, Sequence[Any]] = {}
         self._handles: list[Any] = []
+        self._late: list[tuple[list[Any], int, Leaf]] = []  # what is sent to leaves, whose `.grad` it becomes
         with PLAIN():
             self.nodes = nodes_behind(roots)
             for node in self.nodes:
@@ -44,9 +49,17 @@ class Sweep:
                     self._handles += [node.register_prehook(partial(_add, leaf))] if hooks else []
                 elif hooks:
                     self._handles.append(node.register_hook(partial(self._pulled, node)))
+            self._edges = Counter(n for node in self.nodes for n, _ in node.next_functions)
 
     def _pulled(self, node: Node, sent: Sequence[Any], received: Sequence[Any]) -> None:
-        self.received[node], self.sent[node] = received, sent
+        self.received[node] = received  # and copies of what a hook may change in place
+        kept = [g.clone() if g is not None and g.numel() <= COPIED else g for g in sent]
+        self.sent[node] = kept
+        for k, (target, _) in enumerate(node.next_functions):
+            leaf = self.leaves.get(target)
+            if leaf is not None and leaf.is_stolen and self._edges[target] == 1 and kept[k] is sent[k] is not None:
+                kept[k] = None
+                self._late.append((kept, k, leaf))
 
     def finish(self) -> None:
         """Remove the hooks, and look at what `.grad` is now."""
@@ -55,10 +68,13 @@ class Sweep:
         for leaf in self.leaves.values():
             with PLAIN():
                 leaf.after = leaf.tensor.grad
+                leaf.added = leaf.after if leaf.is_stolen else leaf.added
+        for sent, k, leaf in self._late:
+            sent[k] = leaf.added
 
 
 def _add(leaf: Leaf, received: Sequence[Any]) -> None:
-    leaf.added = received[0]
+    leaf.added = None if leaf.is_stolen else received[0]
 
 
 def is_leaf(node: Node) -> bool:

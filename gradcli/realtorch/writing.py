@@ -253,7 +253,7 @@ class Writer:
     def _bind(self, part: _Part) -> None:
         """Find the operands and the definitions of a call, and the operand at each end of it."""
         call = part.call
-        bound = call.bound.results if call.bound is not None else []
+        bound = call.bound.results if call.bound is not None and not self._is_hooked(part) else []
         if (
             bound
             and len(bound) == len(call.results)
@@ -267,6 +267,15 @@ class Writer:
             at = self._position(part, edge, used)
             used.add(at)
             part.positions.append(at)
+
+    def _is_hooked(self, part: _Part) -> bool:
+        """Return whether a hook of a module changes the gradient of its function of PyTorch's, an identity."""
+        if part.call.path != "BackwardHookFunction":
+            return False
+        pairs = [
+            p for n in part.nodes for p in zip(self.sweep.sent.get(n, ()), self.sweep.received.get(n, ()), strict=False)
+        ]
+        return any((a is None) != (b is None) or (a is not None and not torch.equal(a, b)) for a, b in pairs)
 
     def _define(self, part: _Part, bound: Sequence[Bound]) -> None:
         """Set the operands of a call to those of its rows, and say what each result is of them."""

@@ -46,6 +46,7 @@ BENCHMARKS = {
     "chains": starts.chains,
     "training": scripts.training,
     "recorded": scripts.recorded,
+    "deep": scripts.deep,
     "small": scripts.small,
     "script": scripts.script,
 }

@@ -33,6 +33,17 @@ for step in range({first} + {steps}):
     optimizer.step()
 print(time.process_time() - start)
 """
+DEEP = """\
+import resource, time, torch
+from torch import nn
+torch.manual_seed(0)
+torch.set_num_threads(1)
+net = nn.Sequential(*(layer for _ in range(100) for layer in (nn.Linear({width}, {width}), nn.Tanh())))
+x = torch.randn(256, {width})
+start = time.process_time()
+net(x).square().mean().backward()
+print(time.process_time() - start, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
+"""
 # Each on numbers, positions and index arrays that differ from call to call.
 SMALL = """\
 import time, torch
@@ -119,6 +130,28 @@ def recorded(session: Session) -> None:
     ratio = median(a / b for a, b in turns)
     print(f"\nsteps of SGD under PyTorch, once their pages are written\n  gradcli run --torch  {own:8.3f} s")
     print(f"  PyTorch              {peer:8.3f} s   ratio {ratio:.2f}, at most 1.05")
+
+
+def deep(session: Session) -> None:
+    """The explained round of 100 layers and 25 million parameters: at most 3 times what PyTorch takes, and 2 s."""
+    if not importlib.util.find_spec("torch"):
+        print("\nrun --torch: PyTorch is not installed here")
+        return
+    width = 100 if session.quick else 500
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "script.py"
+        path.write_text(DEEP.format(width=width), "utf-8")
+        turns = [[_last_two(_ran(path, words)[1]) for words in (_RECORDED, ())] for _ in range(3)]
+    (own, much), (peer, less) = (map(min, zip(*of_one, strict=True)) for of_one in zip(*turns, strict=True))
+    activations = 200 * 256 * width * 4 / 2**20
+    print(f"\nthe explained round of 100 layers of {width}, with its page, and the peak of memory")
+    print(f"  gradcli run --torch  {own:8.3f} s, at most {3 * peer + 2:.3f} s   {much:6.0f} MB")
+    print(f"  PyTorch              {peer:8.3f} s   {less:20.0f} MB, of which activations {activations:.0f} MB")
+
+
+def _last_two(printed: str) -> tuple[float, float]:
+    *_, seconds, megabytes = [line for line in printed.splitlines() if line[:1].isdigit()][-1].split()
+    return float(seconds), float(megabytes)
 
 
 def script(session: Session) -> None:

@@ -60,7 +60,7 @@ def test_a_change_through_data_is_no_fault_of_a_formula(tmp_path):
     assert "a fault of gradcli's" not in text
 
 
-def test_a_hook_of_a_module_is_not_said_to_call_a_function_again(tmp_path):
+def test_a_hook_of_a_module_that_changes_nothing_is_no_operation(tmp_path):
     path = tmp_path / "hook.py"
     path.write_text(
         "import torch\n"
@@ -70,7 +70,39 @@ def test_a_hook_of_a_module_is_not_said_to_call_a_function_again(tmp_path):
     )
     (record,) = run_script(path, True).records
     text = render_pages([page_of(record)], Look())
-    assert "BackwardHookFunction is PyTorch's: the page takes what its backward returns." in text
+    assert "BackwardHookFunction" not in text
+    assert "y = sum(linear(x, m.weight, bias=m.bias))" in text
+
+
+def test_what_a_hook_changes_in_place_is_no_fault_of_a_formula(tmp_path):
+    path = tmp_path / "halve.py"
+    path.write_text(
+        "import torch\n"
+        "x = torch.tensor([1., 2.], requires_grad=True)\n"
+        "def halve(g):\n"
+        "    g *= 0.5\n"
+        "x.register_hook(halve)\n"
+        "(2 * x).sum().backward()\n"
+    )
+    (record,) = run_script(path, True).records
+    (hook,) = record.backwards[0].hooks
+    assert (hook.name, hook.before.whole.tolist(), hook.after.whole.tolist()) == ("halve", [2, 2], [1, 1])
+    assert "formula of" not in render_pages([page_of(record)], Look())
+
+
+def test_a_leaf_has_the_numbers_that_its_data_has_now(tmp_path):
+    path = tmp_path / "fill.py"
+    path.write_text(
+        "import torch\n"
+        "m = torch.nn.Linear(2, 1)\n"
+        "m(torch.ones(2)).sum().backward()\n"
+        "m.weight.data.fill_(3.)\n"
+        "m(torch.ones(2)).sum().backward()\n"
+    )
+    _, record = run_script(path, True).records
+    weight = next(q for q in record.quantities if q.name == "m.weight")
+    assert weight.numbers.whole.tolist() == [[3, 3]]
+    assert "formula of" not in render_pages([page_of(record)], Look())
 
 
 def test_a_weight_that_the_backward_of_a_gradient_transposes_too(tmp_path):

@@ -105,8 +105,13 @@ def _accumulated(scene: CallScene, explained: bool) -> Iterator[Sentence]:
         whose: Sentence = ("Each ", _GRAD) if others else (Grad(recorded.name(first.quantity)),)
         yield *whose, " was None before, and now holds the values above."
         return
-    if not explained and len(call.leaves) > _LISTED:
+    has_formulas = all(recorded.name(c.quantity) in recorded.wrt for c in call.leaves)
+    if len(call.leaves) > _LISTED and not explained:
         yield from _by_module(scene)
+    elif len(call.leaves) > _LISTED and not has_formulas:  # the flow has the norm of each
+        before = len([c for c in call.leaves if c.before is not None])
+        if before:
+            yield f"{before:,} of {len(call.leaves):,} gradients were added to a ", _GRAD, " that was there."
     else:
         yield from _of_leaves(scene, explained)
     yield from _of_intermediates(scene)

@@ -83,9 +83,10 @@ class Here(NamedTuple):
 
     @property
     def hooks(self) -> list[Any]:
-        """The hooks of the tensors with names."""
-        kinds = ("_backward_hooks", "_post_accumulate_grad_hooks")
-        return [h for x in self.names.tensors.values() for k in kinds for h in (getattr(x, k, None) or {}).values()]
+        """The hooks of gradients: of the tensors with names, and of modules."""
+        kinds = ("_backward_hooks", "_post_accumulate_grad_hooks", "_backward_pre_hooks")
+        having = (*self.names.tensors.values(), *self.names.modules.values())
+        return [h for x in having for k in kinds for h in (getattr(x, k, None) or {}).values()]
 
 
 def _scene(
