@@ -176,11 +176,13 @@ class Session:
                 if has_no_page and not self.is_recording and frame is not None:
                     self._done[id(frame.f_code), frame.f_lasti] = site, frame.f_code
                 given = _given(name, args, kwargs)
-                keeps = not self.is_recording or given.get("retain_graph") or given.get("create_graph")
+                keeps = given.get("retain_graph") or given.get("create_graph")
                 roots = [y for y in tensors_in(given.get(_ROOTS[name])) if y.grad_fn is not None]
-                nodes = {} if keeps else nodes_behind(y.grad_fn for y in roots)
+                nodes = nodes_behind(y.grad_fn for y in roots) if self.is_recording else {}
                 result = function(*args, **kwargs)
-                _free(nodes, site)
+                for leaf in filter(is_leaf, nodes if name == "backward" else ()):
+                    self.recording.reached[leaf.variable] = site
+                _free({} if keeps else nodes, site)
                 return result
             names = Names(user_frames(frame))
             request.tensors, request.modules = names.tensors, names.modules
@@ -202,11 +204,11 @@ class Session:
                 sweep.finish()
             request.returned = result if isinstance(result, tuple) else ()
             self.explained.add(key)
-            for each in sweep.leaves.values():
-                self.recording.reached[each.tensor] = site
             self._again = 0
             self.updates.watch(site, self.reached[site], [leaf.tensor for leaf in sweep.leaves.values()], due=1)
             self._explain(writer, fault)
+            for each in sweep.leaves.values() if name == "backward" else ():
+                self.recording.reached[each.tensor] = site
         self._end_if_done()
         return result
 

@@ -52,7 +52,7 @@ _READ = {
     "__int__": Kind.NUMBER,
 }
 _COPIES = ("tensor", "as_tensor", "asarray")
-_INDICES = frozenset(("argmax", "argmin", "argsort", "max", "min", "median", "mode", "sort", "topk", "kthvalue"))
+_INDICES = frozenset(("max", "min", "median", "mode", "sort", "topk", "kthvalue"))
 _CASTS = frozenset(("long", "int", "short", "char", "byte", "bool", "to", "type", "type_as"))
 _WHY = {Kind.UNRECORDED: "no_grad", Kind.DISCRETE: "integers", Kind.INDICES: "integers"}
 
@@ -226,6 +226,15 @@ class Recording(TorchFunctionMode):  # type: ignore[misc]
             self.shared.setdefault(memory, WeakSet()).add(value)
         self.values[x] = value
         return value
+
+    def origin(self, x: torch.Tensor, grad: torch.Tensor | None) -> CallSite:
+        """Return where the `.grad` of a leaf was cleared, set to 0, or left by a backward, before this one."""
+        if grad is None:
+            return self.cleared.get(x, NOWHERE)  # type: ignore[no-any-return]
+        if bool(grad.any()):
+            return self.reached.get(x, NOWHERE)  # type: ignore[no-any-return]
+        memory = None if x.grad is None else _memory(x.grad)
+        return self.changes[memory][-1][1] if memory in self.changes else NOWHERE
 
     def _before_write(self, name: str, operands: list[torch.Tensor], kwargs: dict[str, Any]) -> None:
         """Copy the values that share the memory of what a call writes into, and keep where it does."""

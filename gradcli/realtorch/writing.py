@@ -466,7 +466,8 @@ class Writer:
             if each.added is not None and each.after is not None:
                 before = None if each.before is None else numbers_of(each.before)
                 q = self._quantity(self.recording.value(each.tensor))
-                yield Contribution(q, before, numbers_of(each.added), numbers_of(each.after))
+                origin = self.recording.origin(each.tensor, each.before)
+                yield Contribution(q, before, numbers_of(each.added), numbers_of(each.after), origin)
 
     def _retained(self, arrived: Mapping[int, Numbers]) -> Iterator[Contribution]:
         for x, before in self.request.retaining:

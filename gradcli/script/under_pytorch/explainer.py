@@ -18,7 +18,7 @@ from gradcli.record.record import CallSite, OptimizerStep, Record
 from gradcli.script.known import Known
 from gradcli.script.line_explainer import LineExplainer, fault_text
 from gradcli.script.naming import Names, names_of
-from gradcli.script.scene import CallScene
+from gradcli.script.scene import CallScene, without_comment
 
 if TYPE_CHECKING:
     from gradcli.realtorch.driver import Session
@@ -79,7 +79,7 @@ class PyTorchExplainer(LineExplainer):
 
     def _title(self, site: CallSite) -> str:
         where = "" if site.file == self.script.name else f" of {Path(site.file).name}"
-        return f"line {site.line}{where}: {site.code}"
+        return f"line {site.line}{where}: {without_comment(site.code)}"
 
     def _text(self, record: Record, recorded: bool) -> tuple[str, CallScene]:
         """Return the page of a record in the style, and the system behind it."""

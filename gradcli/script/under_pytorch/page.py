@@ -67,10 +67,14 @@ def explained(
             scene.recorded = recorded(record, backward, {script.name: script.source})
         except InputError as error:
             scene.trouble = error.message
-    if len(rows) <= MANY and (reasons := [f"{row.name}.grad: {row.why}" for row in rows if row.why and row.grad_norm]):
+    said = Warned() if here is None else warned(scene, here.hooks)
+    if (
+        len(rows) <= MANY
+        and not said.warnings
+        and (reasons := [f"{row.name}.grad: {row.why}" for row in rows if row.why and row.grad_norm])
+    ):
         above.append(f"warning: {reasons[0]}")
     folded = folded_by_line(scene) if len(record.operations) > _ROWS else _operations(record, backward)
-    said = Warned() if here is None else warned(scene, here.hooks)
     return page(scene, said, only, above, below, unexplained=[folded]), scene
 
 
