@@ -71,12 +71,12 @@ def test_a_message_is_explained_with_a_wrong_and_a_right_example(cli, arguments)
 
 def test_a_question_is_answered_by_three_sections_each_with_the_command_for_all_of_it(cli):
     out = cli.done("explain", "my gradient is None after backward, is the tensor a leaf").out
-    sections = re.findall(r"^# (.*)\n\n(.+(?:\n.*)*?)\n\nAll of it: `gradcli explain (.*)`$", out, re.MULTILINE)
+    sections = re.findall(r"^# (.*)\n\n(.+(?:\n.*)*?)\n\nAll of it: `gradcli explain ([^`]*)`$", out, re.MULTILINE)
     assert len(sections) == 3
     assert sections[0][0] == "Leaves and intermediates"
     assert sections[0][2] == "leaf-and-intermediate"
     for heading, _, command in sections:
-        assert cli.done("explain", command.strip('"')).out.startswith(f"# {heading}\n")
+        assert cli.done("explain", command.strip('"').replace("\n", " ")).out.startswith(f"# {heading}\n")
 
 
 def test_a_section_is_shown_whole_where_no_other_comes_near(cli):
