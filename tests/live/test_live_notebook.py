@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import re
+import time
 
 import numpy as np
 import pytest
@@ -41,10 +42,16 @@ def test_the_frame_is_as_high_as_its_content_and_does_nothing_that_its_sandbox_f
         page.write_text(f'<!doctype html><meta charset="utf-8"><body>{shown._repr_html_()}<p>below</p>', "utf-8")
         driver.get(page.as_uri())
         frame(driver)
-        high = driver.execute_script("return document.querySelector('iframe').clientHeight")
-        driver.switch_to.frame(0)
-        assert driver.execute_script("return document.documentElement.offsetHeight") == pytest.approx(high, abs=1)
-        assert driver.execute_script("return document.documentElement.scrollHeight") == pytest.approx(high, abs=1)
+        for _ in range(50):  # until the frame has told its last height
+            driver.switch_to.default_content()
+            high = driver.execute_script("return document.querySelector('iframe').clientHeight")
+            driver.switch_to.frame(0)
+            inner = "const page = document.documentElement; return [page.offsetHeight, page.scrollHeight];"
+            heights = driver.execute_script(inner)
+            if heights == [high, high]:
+                break
+            time.sleep(0.1)
+        assert heights == pytest.approx([high, high], abs=1)
         assert not driver.find_element("css selector", '[data-action="link"]').is_displayed()
         driver.find_element("css selector", '[data-action="pytorch"]').click()
         copied = driver.find_element("css selector", '[data-part="copied-text"]')
