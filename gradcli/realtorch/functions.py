@@ -6,6 +6,8 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
+import numpy as np
+
 from gradcli.graph.operations.recurrent import KINDS, recurrent
 from gradcli.pytorch.nn import functional as F
 from gradcli.pytorch.nn.recurrent import gru_step
@@ -64,6 +66,11 @@ def _weight_norm(v: Any, g: Any, dim: int = 0) -> Any:
     return v * (g / v.norm(2, axes, keepdim=True))
 
 
+def _broadcast_tensors(*tensors: Any) -> tuple[Any, ...]:
+    shape = np.broadcast_shapes(*(tuple(x.shape) for x in tensors))
+    return tuple(x.expand(shape) for x in tensors)
+
+
 OWN: dict[str, Callable[..., Any]] = {
     **{op: partial(_layers, op) for op in KINDS},
     "rnn_tanh_cell": partial(_rnn_cell, "tanh"),
@@ -71,4 +78,5 @@ OWN: dict[str, Callable[..., Any]] = {
     "lstm_cell": _lstm_cell,
     "gru_cell": _gru_cell,
     "_weight_norm": _weight_norm,
+    "broadcast_tensors": _broadcast_tensors,
 }
