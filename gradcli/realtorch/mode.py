@@ -180,7 +180,8 @@ class Recording(TorchFunctionMode):  # type: ignore[misc]
     def _results(self, call: Call, results: list[torch.Tensor], changed: list[torch.Tensor]) -> None:
         """Keep the values of what a call has made or changed, and the call in the nodes of their histories."""
         every = {id(x): x for x in (*results, *changed) if x.grad_fn is not None}
-        for k, x in enumerate(every.values()):
+        kept: set[int] = set()
+        for x in every.values():
             old = self.values.get(x)
             if old is not None and old.edge is edge_at(x.grad_fn, x.output_nr) and x not in changed:
                 continue  # an operand that is returned as it is
@@ -188,7 +189,10 @@ class Recording(TorchFunctionMode):  # type: ignore[misc]
             edges_of(x.grad_fn)[x.output_nr] = edge
             value = self._new(x, edge, "result", call.site)
             call.results.append(value)
-            del k
+            kept.add(id(x))
+        # The others are operands as they are, or have no history.
+        if call.bound is not None and len(kept) < len(call.bound.results) == len(results):
+            call.bound.results = [b for b, x in zip(call.bound.results, results, strict=True) if id(x) in kept]
         if call.name == "dropout" and len(call.results) == 1:
             mask = getattr(results[0].grad_fn, "_saved_other", None)
             call.mask = numbers_of(mask) if isinstance(mask, torch.Tensor) else None

@@ -62,6 +62,14 @@ def test_most_operations_have_a_formula():
     assert share >= 0.7, unknown
 
 
+def test_what_a_function_returns_as_it_is_leaves_the_other_results_their_formulas():
+    """`broadcast_tensors` returns a tensor of the common shape itself, and one that requires no gradient."""
+    records = run_script(next(p for p in SCRIPTS if p.stem == "distributions"), True).records
+    operations = [o for record in records for o in record.operations]
+    assert sum(o.grad_fn == "ExpandBackward0" and o.row == "broadcast" for o in operations) >= 2
+    assert not [o.row for o in operations if o.is_opaque]
+
+
 def test_large_numbers_are_kept_until_they_are_overwritten():
     import torch
 
