@@ -35,20 +35,21 @@ from gradcli.pages.sections import (
 DEFINITIONS = ("where",)  # the heading of a section that defines names
 
 
-def page_of(result: Shown, sections: Iterable[Section]) -> Page:
+def page_of(result: Shown, sections: Iterable[Section], elements: Iterable[str] = ()) -> Page:
     """Return the page of a result, in which each name that gradcli gave to an intermediate is defined.
 
-    A definition that no section has follows the first section that needs it.
+    A definition that no section has follows the first section that needs it; the `elements` of what a loop assigns need
+    none.
     """
-    return Page(tuple(_defining(result, [*sections])), result.style)
+    return Page(tuple(_defining(result, [*sections], elements)), result.style)
 
 
-def _defining(result: Shown, sections: Sequence[Section]) -> Iterator[Section]:
+def _defining(result: Shown, sections: Sequence[Section], elements: Iterable[str]) -> Iterator[Section]:
     names = [] if result.symbolic is None else result.symbolic.worked_out_names
     if not names:
         yield from sections
         return
-    known = {*result.graph.inputs, *result.graph.outputs, *_defined(sections)}
+    known = {*result.graph.inputs, *result.graph.outputs, *_defined(sections), *elements}
     if any(section.name in ("system", "steps") for section in sections):  # the user's own statements
         known |= result.graph.names.keys()
     for section in sections:

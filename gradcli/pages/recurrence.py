@@ -29,7 +29,8 @@ from gradcli.record.record import Loop, Source
 SCREEN = 24  # statements of a system that are shown one by one
 _INDICES = ("t", "i", "k")
 _ELEMENT = re.compile(r"(.+?)(?:\[(\d+)\]|\.(\d+))")
-_SLOT = re.compile(r"\[(\d+)\]|\.(\d+)(?=\.|$)")  # numbers of a name that count elements or layers
+# Numbers of a name that count elements, rows, columns or layers: h[3], M[:, 3], net.3.
+_SLOT = re.compile(r"(?<=\[)(\d+)(?=[\],])|(?<=, )(\d+)(?=[\],])|\.(\d+)(?=\.|$)")
 _NUMBER = re.compile(r"\d+")
 _SEARCHES = 4
 _DIGITS = 12  # to which numbers that follow from the index agree
@@ -177,11 +178,19 @@ class Folded(NamedTuple):
     loops: tuple[Recurrence, ...] = ()
     renamed: Mapping[str, str] = MappingProxyType({})
     inputs: Mapping[str, str] = MappingProxyType({})
+    whole: Graph | None = None  # the graph before
 
     @property
     def inside(self) -> set[Node]:
         """The nodes that the loops compute."""
         return {n for loop in self.loops for part in loop.rounds for n in part}
+
+    @property
+    def elements(self) -> dict[str, str]:
+        """The names of the elements of lists, by the names in the graph before that they take the place of."""
+        labels = self.whole.labels if self.whole is not None else {}
+        of_lists = ((stem, k, n) for loop in self.loops for stem, m in loop.members.items() for k, n in m.items())
+        return {labels[n]: element_name(stem, (k,)) for stem, k, n in of_lists if n in labels}
 
     @property
     def unwritten(self) -> frozenset[str]:
@@ -342,7 +351,7 @@ class _Loops:
         ]
         inputs = {self.inputs.get(name, name): n for name, n in self.graph.inputs.items()}
         graph = replace(self.graph, names=ordered, inputs=inputs, outputs=outputs)
-        return Folded(graph, tuple(loops), renamed, self.inputs)
+        return Folded(graph, tuple(loops), renamed, self.inputs, self.graph)
 
     def _is_hidden(self, start: Node) -> bool:
         """Return whether what a loop starts from has a name that the element of its list may take the place of."""
@@ -611,17 +620,14 @@ class _Writer:
         columns = list(zip(*(map(_integer, slot.finditer(text)) for text in texts), strict=True))
         parts, end = [], 0
         for match, column in zip(slot.finditer(texts[0]), columns, strict=True):
-            step = column[1] - column[0]
-            if any(b - a != step for a, b in pairwise(column)):
+            text = _following(column, self.first, self.index)
+            if text is None:
                 return None
-            text = _affine(step, column[0] - step * self.first, self.index)
             parts.append(texts[0][end : match.start()])
-            if step == 0:
-                parts.append(match[0])
-            else:
-                if match[0].startswith("."):
-                    self.modules.add("".join(parts))
-                parts.append(text if slot is _NUMBER else f"[{text}]")
+            if len({*column}) > 1 and match[0].startswith("."):
+                self.modules.add("".join(parts))
+                text = f"[{text}]"
+            parts.append(text if len({*column}) > 1 else match[0])
             end = match.end()
         return "".join(parts) + texts[0][end:] if len({*texts}) > 1 else None
 
@@ -682,6 +688,24 @@ def numbered(names: Sequence[str]) -> tuple[str, int] | None:
     pairs = [(m[1], int(m[2] or m[3])) for m in matches if m is not None]
     first = pairs[0] if len(pairs) == len(names) else None
     return first if first is not None and pairs == [(first[0], first[1] + k) for k in range(len(names))] else None
+
+
+def _following(numbers: Sequence[int], first: int, index: str) -> str | None:
+    """Return integers, one for each round from the `first`, in terms of the index; None where they follow no rule.
+
+    >>> _following([4, 5, 6], 1, "t"), _following([1, 2, 0, 1, 2], 1, "t"), _following([0, 1, 0, 1], 1, "t")
+    ('t+3', 't % 3', '(t+1) % 2')
+    >>> _following([0, 1, 3], 1, "t")
+    """
+    step, rest = numbers[1] - numbers[0], numbers[0] - first * (numbers[1] - numbers[0])
+    if all(b - a == step for a, b in pairwise(numbers)):
+        return _affine(step, rest, index)
+    size = max(numbers) + 1
+    if any((a + 1) % size != b for a, b in pairwise(numbers)):
+        return None
+    above = (numbers[0] - first) % size
+    shift = min(above, above - size, key=abs)
+    return f"({_affine(1, shift, index)}) % {size}" if shift else f"{index} % {size}"
 
 
 def _affine(step: int, rest: int, index: str) -> str:

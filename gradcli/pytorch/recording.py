@@ -451,6 +451,7 @@ class Sites:
         key = line.file, int(line), line.code, line.call, line.inside
         if key not in self._known:
             spans = _spans(line.code) if line.code is not None else ()
+            instruction = instruction if line.code is None else _begin(line.code, instruction)
             k = instruction // 2
             self._known[key] = CallSite(
                 line.file,
@@ -463,6 +464,13 @@ class Sites:
                 line.inside,
             )
         return self._known[key]
+
+
+def _begin(code: CodeType, offset: int) -> int:
+    """Return where an instruction begins: a frame stands behind its cache once Python has specialized it."""
+    while offset > 0 and code.co_code[offset] == 0:  # CACHE
+        offset -= 2
+    return offset
 
 
 @lru_cache(maxsize=256)

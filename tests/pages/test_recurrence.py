@@ -129,3 +129,40 @@ def test_a_loop_of_a_function_without_a_name_of_its_index_gets_one(cli, tmp_path
     assert "u[t]  = a @ v[t-1] for t in 1..28\n" in out
     assert "v[t]  = u[t]/sqrt(sum(u[t]**2)) for t in 1..28\n" in out
     assert f"power = v[28] @ a @ v[28]   = {(5 + 5**0.5) / 2:.6g}" in out  # the largest eigenvalue
+
+
+def test_what_is_retained_in_a_loop_of_a_function_has_the_name_that_the_recurrence_has(cli, tmp_path):
+    path = tmp_path / "f.py"
+    path.write_text(
+        "import numpy as np\ndef f(w, x):\n    h = np.zeros(2)\n    for t in range(30):\n"
+        "        h = np.tanh(w*h + x)\n    return np.sum(h)\n",
+        "utf-8",
+    )
+    h = [np.zeros(2)]
+    for _ in range(30):
+        h.append(np.tanh(0.9 * h[-1] + np.array([0.1, 0.2])))
+    adjoint = np.ones(2)
+    for k in range(30, 27, -1):
+        adjoint = adjoint * 0.9 * (1 - h[k] ** 2)
+    asked = ("backward", "-F", f"{path}:f", "--at", "w=0.9,x=[0.1,0.2]", "--retain")
+    for name in ("h[27]", "h_27"):
+        out = cli.done(*asked, name).out
+        (shown,) = re.findall(r"^h\[27\]\.grad = .*\[(.*), (.*)\]$", out, re.MULTILINE)
+        assert np.allclose(np.array(shown, float), adjoint, rtol=1e-5)
+        assert "h[27].retain_grad()" in out
+        assert "h_27" not in out
+    out = cli.done(*asked, "h[1]", "--only", "grad").out
+    assert "h[1].grad" in out
+    assert not re.search(r"^ *h\[1\] +=", out, re.MULTILINE)  # it is no element of an array h
+    assert "h_27.grad" in cli.done(*asked, "h_27", "--unroll").out
+    assert "`h[31]` is not in the system" in cli.refused(*asked, "h[31]")
+
+
+def test_an_index_that_starts_again_is_the_rest_of_a_division(cli):
+    text = "s[0] = w; s[k] = sin(x[(k+1) % 5]*s[k-1]) for k in 1..30; y = s[30]"
+    out = cli.done("backward", text, "--at", "w=1,x=[1,2,3,4,5]", "--only", "system").out
+    assert re.search(r"^s\[k\] += sin\(x\[\(k\+1\) % 5\]\*s\[k-1\]\) for k in 1\.\.30\n", out, re.MULTILINE)
+    s = 1.0
+    for k in range(1, 31):
+        s = np.sin([1, 2, 3, 4, 5][(k + 1) % 5] * s)
+    assert re.search(rf"^y += s\[30\] += {s:.6g}$", out, re.MULTILINE)

@@ -171,6 +171,23 @@ for i in range(3):
     total = total + inner(x + i)
 total.backward()
 """
+CYCLE = """import torch
+w = torch.tensor(0.5, requires_grad=True)
+x = torch.tensor([0.3, -0.2, 0.9, 0.1, -0.7], requires_grad=True)
+h = torch.zeros(())
+for t in range(12):
+    h = torch.tanh(w*h + x[t % 5]*x[(t + 2) % 4])
+h.backward()
+"""
+COLUMNS = """import torch
+w = torch.tensor(0.5, requires_grad=True)
+ys = torch.tensor([[0.3, -0.2, 0.9, 0.1, -0.7, 0.4], [1.2, 0.5, -0.6, 0.8, 0.2, -0.1]])
+h = torch.zeros(2)
+for t in range(6):
+    h = torch.tanh(w*h + ys[:, t])
+loss = h.sum()
+loss.backward()
+"""
 
 CASES = {
     "rnn": Case(RNN, {"W": "W", "U": "U", "xs": "xs"}, "t", "1..5", ("h[t] = tanh(W @ h[t-1] + U @ xs[t-1])",)),
@@ -188,4 +205,6 @@ CASES = {
     "stacked": Case(STACKED, {"W": "W", "V": "V", "xs": "xs"}, "t", "1..4"),
     "decay": Case(DECAY, {"x0": "x0"}, "t", "1..6"),
     "in_function": Case(IN_FUNCTION, {"w": "w", "c": "c"}),
+    "cycle": Case(CYCLE, {"w": "w", "x": "x"}, "t", "1..12", ("h[t] = tanh(w*h[t-1] + x[(t-1) % 5]*x[(t+1) % 4])",)),
+    "columns": Case(COLUMNS, {"w": "w", "ys": "ys"}, "t", "1..6", ("h[t] = tanh(w*h[t-1] + ys[:, t-1])",)),
 }

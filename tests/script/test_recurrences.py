@@ -211,6 +211,14 @@ h.sum().backward()
 """
 
 
+def test_a_loop_stays_one_when_python_has_specialized_its_code(run):
+    """From the eighth round on CPython 3.11 runs `x[t]` by another instruction."""
+    code = "import torch\nx = torch.linspace(-1., 1., 20, requires_grad=True)\nh = torch.zeros(())\n"
+    code += "for t in range(20):\n    h = torch.sin(h + x[t])\nh.backward()\n"
+    typed, _ = statements(run(code))
+    assert "h[t] = sin(h[t-1] + x[t]) for t in 1..19" in typed
+
+
 def test_dropout_masks_are_elements_of_a_list_and_are_called_masks(run):
     out = run(MASKS)
     assert re.search(r"h\[t\] += tanh\(w\*h\[t-1\] \+ 0\.3\)\*mask\[t-1\] for t in 1\.\.17", out)

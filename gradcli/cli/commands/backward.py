@@ -138,6 +138,11 @@ def _retained(system: System, graph: Graph, retain: str | None) -> tuple[str, ..
     if "all" in map(str.strip, retain.split(",")):
         return tuple(n for n in computed if not isinstance(n, ElementName))
     names = [n.replace(" ", "") for n in read_names(retain, "--retain")]
+    if not {*names}.issubset(computed):
+        from gradcli.pages.recurrence import loops_of_formulas
+
+        known = {element: name for name, element in loops_of_formulas(graph).elements.items()}
+        names = [known.get(name, name) for name in names]
     for name in names:
         if name not in computed:
             leaf = name in system.uses

@@ -53,10 +53,13 @@ _ROWS = 6  # rows that are not 0 and are listed, a line each
 _FEW = 3  # rows of an array that shows which of them are 0
 
 
-def gradients_section(result: Result, point: Point, written: Forms, beside: bool) -> Section:
+def gradients_section(
+    result: Result, point: Point, written: Forms, beside: bool, elements: Mapping[str, str]
+) -> Section:
     """Return the gradients at a point after all calls, and those of retained intermediates.
 
-    `written` are the formulas of the gradients in a system of arrays; `beside` is whether J is shown, too.
+    `written` are the formulas of the gradients in a system of arrays; `beside` is whether J is shown, too; `elements`
+    are the names of what loops assign, on a page that has them as recurrences.
     """
     lines = []
     bare = []
@@ -71,13 +74,13 @@ def gradients_section(result: Result, point: Point, written: Forms, beside: bool
         lines.append(Line((gradient(name, (), loss, result.wanted.returned), *sides, *value), (), True))
         if not sides and result.leaves[name].shape and name not in result.wanted.unwritten:
             bare.append(name)
-    lines += [_retained(result, point, name, written, loss) for name in point.retained]
+    lines += [_retained(result, point, name, written, loss, elements.get(name, name)) for name in point.retained]
     bars = tuple(Line((Name(bar), formula)) for bar, formula in written.adjoints.items())
     adjoints = (introduced(list(written.adjoints)), Equations(bars)) if bars else ()
     why = _nan(point, lines) or list(disagreements(result, point, lines))
     spelled = _spelled(result, point, written, () if beside else bare)
     rows = [block for name, grad in point.grad.items() for block in _nonzero_rows(result, name, grad, loss)]
-    return Section("grad", (*adjoints, Equations(tuple(lines)), *spelled, *rows, *why, *_kept(result, point)))
+    return Section("grad", (*adjoints, Equations(tuple(lines)), *spelled, *rows, *why, *_kept(result, point, elements)))
 
 
 def _spelled(result: Result, point: Point, written: Forms, bare: Sequence[str]) -> list[Block]:
@@ -134,12 +137,12 @@ def _is_long(result: Result, grad: Array) -> bool:
     return grad.size > WHOLE or sum(map(len, texts)) > _READABLE or bool(result.symbolic and result.symbolic.defined)
 
 
-def _retained(result: Result, point: Point, name: str, written: Forms, loss: str) -> Line:
+def _retained(result: Result, point: Point, name: str, written: Forms, loss: str, shown: str) -> Line:
     """Return the line of an intermediate's gradient: as a derivative, as a short formula, and as a number."""
-    sides: list[Math] = [Partial(loss, name)] if result.wanted.returned else [Grad(name), Partial(loss, name)]
+    sides: list[Math] = [Partial(loss, shown)] if result.wanted.returned else [Grad(shown), Partial(loss, shown)]
     formulas = point.more.get("adjoints", {}).get(name)
     if (hook := result.question.swept.hooks.get(result.graph.names[name])) is not None:
-        sides = [gradient(name, (), loss, result.wanted.returned), Name(result.question.hooks[hook])]
+        sides = [gradient(shown, (), loss, result.wanted.returned), Name(result.question.hooks[hook])]
     elif (adjoint := adjoint_name(name, loss)) in written.adjoints:
         sides += [Name(adjoint)] if adjoint.barred else [written.adjoints[adjoint]]
     elif formulas is not None and sum(len(result.formula(e)) for e in formulas.reshape(-1)) <= _READABLE:
@@ -172,7 +175,7 @@ def _is_indeterminate(side: Math) -> bool:
     return bool(np.isnan(np.prod(numbers)))
 
 
-def _kept(result: Result, point: Point) -> list[Text]:
+def _kept(result: Result, point: Point, elements: Mapping[str, str]) -> list[Text]:
     """Return which gradients are None in PyTorch, and how `retain_grad` keeps those of intermediates."""
     unreached = [name for name in result.wrt if name not in result.wanted.reached]
     texts = list(leaves_without(result.graph, unreached))
@@ -182,7 +185,7 @@ def _kept(result: Result, point: Point) -> list[Text]:
     kept = (
         name for name in point.retained if name not in result.graph.outputs and name not in result.question.unreached
     )
-    if not result.wanted.script and (h := next(kept, None)) is not None:
+    if not result.wanted.script and (h := next((elements.get(name, name) for name in kept), None)) is not None:
         said = (
             "{} is computed, not a leaf (leaves are inputs): PyTorch leaves {} None unless {} comes before backward. "
             "A hook on {} sees the same number, which is called the adjoint of {}."

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 
 import numpy as np
@@ -54,10 +54,15 @@ _ROW = 800  # characters of all entries in the row of J that is a gradient: half
 @np.errstate(all="ignore")  # a product may overflow
 def backward_pages(result: Result, only: Sequence[str] = (), jacobian: bool | None = None) -> list[Page]:
     """Return a page for each point, with the sections `only`, or with all; `jacobian` is whether J is shown."""
-    return [page_of(result, _backward(result, point, only, jacobian)) for point in result.points]
+    wanted = result.wanted
+    loops = Folded(result.graph) if wanted.unroll or wanted.script else loops_of_formulas(result.graph)
+    sections = (_backward(result, point, loops, only, jacobian) for point in result.points)
+    return [page_of(result, of_point, loops.elements.values()) for of_point in sections]
 
 
-def _backward(result: Result, point: Point, only: Sequence[str], wants_jacobian: bool | None) -> Iterator[Section]:
+def _backward(
+    result: Result, point: Point, loops: Folded, only: Sequence[str], wants_jacobian: bool | None
+) -> Iterator[Section]:
     single = len(point.calls) == 1
     at, values = point.at if result.numeric else None, {**point.named, **point.outputs}
     written = forms(result, point.calls[0].v, at=at) if single else Forms({}, {})
@@ -70,10 +75,10 @@ def _backward(result: Result, point: Point, only: Sequence[str], wants_jacobian:
         "jacobian": jacobian,
         "steps": lambda: steps_sections(trace, [call.v for call in point.calls]) if trace and wanted.steps else [],
         "calls": lambda: [] if single else [calls_section(result, point)],
-        "grad": lambda: [gradients_section(result, point, written, entries and bool(jacobian()))],
+        "grad": lambda: [gradients_section(result, point, written, entries and bool(jacobian()), loops.elements)],
         "why": lambda: _reasons(result, point),
         "images": lambda: images_section(result, point),
-        "pytorch": lambda: [_pytorch(result, point, alone=tuple(only) == ("pytorch",))],
+        "pytorch": lambda: [_pytorch(result, point, loops.elements, alone=tuple(only) == ("pytorch",))],
     }
     unwanted = {"system"} if result.wanted.steps else set()
     if result.question.hooks:
@@ -83,7 +88,6 @@ def _backward(result: Result, point: Point, only: Sequence[str], wants_jacobian:
     if not single and len(result.wrt) == 1 and not point.retained:
         unwanted.add("grad")
     sections = chosen(build, only, unwanted)
-    loops = Folded(result.graph) if wanted.unroll or wanted.script else loops_of_formulas(result.graph)
     return sections if not loops.loops or not single or not result.numeric else _folded(result, point, sections, loops)
 
 
@@ -157,12 +161,11 @@ def _too_large(result: Result) -> Section:
     return Section("jacobian", (Text((*heading(result), size, *shown)),))
 
 
-def _pytorch(result: Result, point: Point, alone: bool) -> Section:
+def _pytorch(result: Result, point: Point, elements: Mapping[str, str], alone: bool) -> Section:
     """Return the line of PyTorch; where nothing else is wanted, a script that runs."""
     if not alone:
-        return pytorch_section(
-            result.graph, point.calls, [h for h in point.retained if h not in result.question.unreached]
-        )
+        kept = [elements.get(h, h) for h in point.retained if h not in result.question.unreached]
+        return pytorch_section(result.graph, point.calls, kept)
     from gradcli.pages.backward.torch_script import torch_script
 
     return Section("pytorch", (Code(tuple(torch_script(result, point)), whole=True),))
