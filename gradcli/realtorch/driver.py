@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from types import CodeType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch.overrides import _get_current_function_mode_stack
@@ -26,6 +26,9 @@ from gradcli.realtorch.values import PLAIN, tensors_in
 from gradcli.realtorch.writing import Request, Writer
 from gradcli.record.record import CallSite, OptimizerStep, Record
 
+if TYPE_CHECKING:
+    from gradcli.pytorch.optim.rules import Altered
+
 _PATIENCE = 5  # how often explained lines run again before the others are given up
 _REST = 100  # and before PyTorch has its functions back: a step of an optimizer may be due once in many backwards
 
@@ -35,9 +38,10 @@ class Session:
 
     `wants` says, of the site of a backward and how often it was reached, whether it is explained; `explain` gets the
     record of each that is, or why it has none, and whether its calls were recorded; `explain_step` the events of a
-    step of an optimizer.  Without `lines`, the recording does not end; once it has ended, PyTorch's functions are its
-    own again, and after some rounds `autograd.backward`, `autograd.grad` and the steps too, unless a line has no page
-    yet.  `reached` says how often each line was, and `updates`, from then on, which changes in place tell how often.
+    step of an optimizer, and which gradients were altered before it.  Without `lines`, the recording does not end; once
+    it has ended, PyTorch's functions are its own again, and after some rounds `autograd.backward`, `autograd.grad` and
+    the steps too, unless a line has no page yet.  `reached` says how often each line was, and `updates`, from then on,
+    which changes in place tell how often.
     """
 
     def __init__(
@@ -45,7 +49,7 @@ class Session:
         wants: Callable[[CallSite, int], bool],
         explain: Callable[[Record | Exception, CallSite, bool], None],
         lines: Lines | None = None,
-        explain_step: Callable[[Sequence[OptimizerStep], CallSite], None] | None = None,
+        explain_step: Callable[[Sequence[OptimizerStep], CallSite, Altered | None], None] | None = None,
     ) -> None:
         self.wants, self.explain, self.lines = wants, explain, lines
         self.reached: Counter[CallSite] = Counter()
@@ -109,6 +113,8 @@ class Session:
                 if done is None or recording.depth:
                     return self._run(name, function, args, kwargs)
                 self.reached[done[0]] += 1
+                if self.steps is not None and name == "backward":
+                    self.steps.swept(None)
                 self._again += 1
                 if self._again == _REST:
                     self._rest()
@@ -179,6 +185,8 @@ class Session:
                 keeps = given.get("retain_graph") or given.get("create_graph")
                 roots = [y for y in tensors_in(given.get(_ROOTS[name])) if y.grad_fn is not None]
                 nodes = nodes_behind(y.grad_fn for y in roots) if self.is_recording else {}
+                if self.steps is not None and name == "backward":
+                    self.steps.swept(None)
                 result = function(*args, **kwargs)
                 for leaf in filter(is_leaf, nodes if name == "backward" else ()):
                     self.recording.reached[leaf.variable] = site
@@ -205,10 +213,13 @@ class Session:
             request.returned = result if isinstance(result, tuple) else ()
             self.explained.add(key)
             self._again = 0
-            self.updates.watch(site, self.reached[site], [leaf.tensor for leaf in sweep.leaves.values()], due=1)
+            leaves = [leaf.tensor for leaf in sweep.leaves.values()]
+            self.updates.watch(site, self.reached[site], leaves, due=1)
+            if self.steps is not None and name == "backward":
+                self.steps.swept(leaves)
             self._explain(writer, fault)
-            for each in sweep.leaves.values() if name == "backward" else ():
-                self.recording.reached[each.tensor] = site
+            for x in leaves if name == "backward" else ():
+                self.recording.reached[x] = site
         self._end_if_done()
         return result
 

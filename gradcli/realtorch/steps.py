@@ -5,39 +5,46 @@ from __future__ import annotations
 import os
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
 from torch.optim.optimizer import register_optimizer_step_post_hook, register_optimizer_step_pre_hook
+from torch.utils.weak import WeakIdKeyDictionary
 
 from gradcli.realtorch.names import Names
 from gradcli.realtorch.sites import frames, site_of, user_frames
 from gradcli.realtorch.updates import Updates
-from gradcli.realtorch.values import PLAIN, array_of
+from gradcli.realtorch.values import COPIED, PLAIN, array_of
 from gradcli.record.record import CallSite, OptimizerStep
+
+if TYPE_CHECKING:
+    from gradcli.pytorch.optim.rules import Altered
 
 
 class Steps:
     """Listens to the steps of all optimizers of a program.
 
     `wants` says, of the site of a step and how often it was reached, which `reached` counts, whether it is explained;
-    `explain` gets the events of each that is, and `updates` the parameters.
+    `explain` gets the events of each that is, and which gradients are not as the backward before it left them;
+    `updates` gets the parameters.
     """
 
     def __init__(
         self,
         wants: Callable[[CallSite, int], bool],
-        explain: Callable[[Sequence[OptimizerStep], CallSite], None],
+        explain: Callable[[Sequence[OptimizerStep], CallSite, Altered | None], None],
         reached: Counter[CallSite],
         updates: Updates,
     ) -> None:
         self.wants, self.explain, self.reached, self.updates = wants, explain, reached, updates
         self._hooks: Sequence[Any] = ()
-        self._begun: dict[int, tuple[CallSite, Mapping[int, str], Sequence[Any]]] = {}  # by the optimizer's identity
+        # By the optimizer's identity.
+        self._begun: dict[int, tuple[CallSite, Mapping[int, str], Sequence[Any], Altered | None]] = {}
+        self._left: Any = WeakIdKeyDictionary()  # numbers of each `.grad`, and its norm, after an explained backward
         self._process = os.getpid()
 
     @contextmanager
@@ -53,6 +60,7 @@ class Steps:
         """Listen no longer."""
         for hook in self._hooks:
             hook.remove()
+        self._hooks = ()
 
     def _begin(self, optimizer: Any, args: Any, kwargs: Any) -> None:
         """Note the numbers before a step that is explained; the program goes on, whatever fails here."""
@@ -66,7 +74,29 @@ class Steps:
             return
         with suppress(Exception), torch._C.DisableTorchFunction(), torch.no_grad():
             names = {id(x): name for name, x in Names(user_frames(frame)).tensors.items()}
-            self._begun[id(optimizer)] = site, names, [*_before(optimizer)]
+            from gradcli.pytorch.optim.rules import altered
+
+            begun = [*_before(optimizer)]
+            gradients = [
+                (names.get(id(p), "p"), self._left[p], now)
+                for p, *_ in begun
+                if p in self._left and (now := _gradient(p)) is not None
+            ]
+            self._begun[id(optimizer)] = site, names, begun, altered(gradients)
+
+    def swept(self, leaves: Iterable[torch.Tensor] | None) -> None:
+        """Keep what an explained backward leaves in the `.grad` of its leaves; None is one that is not explained.
+
+        What that changes is not known: then no gradient is told to be altered.
+        """
+        if leaves is None or not self._hooks:
+            self._left = WeakIdKeyDictionary() if len(self._left) else self._left
+            return
+        with suppress(Exception), torch._C.DisableTorchFunction(), torch.no_grad():
+            for x in leaves:
+                self._left.pop(x, None)
+                if (now := _gradient(x)) is not None:
+                    self._left[x] = now
 
     def _end(self, optimizer: Any, args: Any, kwargs: Any) -> None:
         """Explain a step that is done."""
@@ -74,7 +104,7 @@ class Steps:
             return
         from gradcli.pytorch.optim.rules import Change, events
 
-        site, names, begun = self._begun.pop(id(optimizer))
+        site, names, begun, gradients = self._begun.pop(id(optimizer))
         steps: list[OptimizerStep] = []
         with suppress(Exception), torch._C.DisableTorchFunction(), torch.no_grad():
             changes = [
@@ -91,7 +121,7 @@ class Steps:
         if steps:
             self.updates.watch(site, self.reached[site], [p for p, *_ in begun], due=0)
             with torch._C.DisableTorchFunction():
-                self.explain(steps, site)
+                self.explain(steps, site, gradients)
 
 
 def _before(optimizer: Any) -> Iterator[tuple[Any, Any, dict[str, Any]]]:
@@ -117,6 +147,19 @@ def _kept(rule: Any, p: Any, state: Mapping[str, Any], otherwise: Mapping[str, A
     kept = {rule.names[n]: state.get(s.name) for n, s in rule.states.items()}
     kept |= {name: state[name] for name in ("n_iter",) if name in state}  # of L-BFGS, which has no rule
     return {"p": _few(p)} | {name: otherwise[name] if x is None else _few(x) for name, x in kept.items()}
+
+
+def _gradient(p: torch.Tensor) -> tuple[Any, float] | None:
+    """Return some elements of the `.grad` of a tensor, of a small one all, and its norm; None of one without them."""
+    g = p.grad
+    if g is None or g.layout is not torch.strided or g.is_complex():
+        return None
+    with PLAIN():
+        g = g.detach()
+        some = g if g.numel() <= COPIED else g.reshape(-1)[:: -(-g.numel() // COPIED)]
+        array = array_of(some)
+        norm = float(torch.linalg.vector_norm(g, dtype=torch.float64))
+    return None if array is None else (array.copy(), norm)
 
 
 def _few(x: Any) -> Any:

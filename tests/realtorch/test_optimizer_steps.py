@@ -8,7 +8,7 @@ import pytest
 pytest.importorskip("torch", reason="the tests of --torch need PyTorch")
 
 from gradcli.script.pages.entries import equations
-from gradcli.script.pages.steps import rules_lines
+from gradcli.script.pages.steps import altered_lines, rules_lines
 
 OPTIMIZERS = [
     ("SGD", {}), ("SGD", {"momentum": 0.9, "nesterov": True, "weight_decay": 0.1}), ("SGD", {"maximize": True}),
@@ -25,7 +25,7 @@ def steps_of(function):
     from gradcli.realtorch.driver import Session
 
     steps = []
-    session = Session(lambda *_: True, lambda *_: None, None, lambda events, site: steps.append((events, site)))
+    session = Session(lambda *_: True, lambda *_: None, None, lambda events, site, _: steps.append((events, site)))
     with session.running():
         function()
     return steps
@@ -73,6 +73,49 @@ def _evaluated(line, values):
     node = line.formula.node(read)
     at = {name: np.array(values[name]) for name in line.reads}
     return at_point(Graph.of(dict(zip(line.reads, read, strict=True)), {"": node}), at, [node])[node]
+
+
+CLIPPED = """\
+import torch
+w = torch.tensor({start}, requires_grad=True)
+u = torch.tensor([2.], requires_grad=True)
+opt = torch.optim.SGD([w, u], lr=0.1)
+((w * w).sum() / 2{more}).backward()
+{between}
+opt.step()
+"""
+MANY = "[3., 4.] * 5000"
+
+
+@pytest.mark.parametrize(
+    ("start", "more", "between", "told"),
+    [
+        ("[3., 4.]", "", "torch.nn.utils.clip_grad_norm_([w], 1.)", "w.grad was scaled by 0.2 before this step: [3, 4"),
+        ("[3., 4.]", "", "torch.nn.utils.clip_grad_value_([w], 3.5)", "w.grad was changed before this step: [3, 4] →"),
+        ("[3., 4.]", "", "w.grad = w.grad * 2", "w.grad was scaled by 2 before this step: [3, 4] → [6, 8]"),
+        ("[3., 4.]", " + u[0]", "torch.nn.utils.clip_grad_norm_([w, u], 1.)", "w.grad and u.grad were scaled by 0.19"),
+        (MANY, "", "torch.nn.utils.clip_grad_norm_([w], 35.35534)", "w.grad was scaled by 0.1 before this step"),
+        (MANY, "", "torch.nn.utils.clip_grad_value_([w], 3.5)", "w.grad was changed before this step"),
+        ("[3., 4.]", "", "torch.nn.utils.clip_grad_norm_([w], 9.)", ""),
+        (MANY, "", "", ""),
+        ("[3., 4.]", "", "(w * w).sum().backward()", ""),  # a backward with a page of its own
+        ("[3., 4.]", "", "for k in range(2): w.sum().backward()", ""),  # the second of which is not explained
+    ],
+)
+def test_gradients_that_are_clipped_are_told_before_the_step_that_takes_them(tmp_path, start, more, between, told):
+    from gradcli.realtorch.driver import Session
+    from gradcli.realtorch.lines import Lines
+
+    path, known = tmp_path / "script.py", []
+    path.write_text(CLIPPED.format(start=start, more=more, between=between))
+    listen = lambda _, site, gradients: known.append(gradients)  # noqa: E731
+    session = Session(lambda _, times: times == 1, lambda *_: None, Lines(str(path)), listen)
+    with session.running():
+        exec(compile(path.read_text(), str(path), "exec"), {"__name__": "script"})
+    (gradients,) = known
+    line = "".join(altered_lines(gradients))
+    assert line.startswith(told)
+    assert bool(line) == bool(told)
 
 
 def test_a_step_changes_nothing_for_the_program():

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
+from math import hypot
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -245,6 +246,41 @@ def events(optimizer: str, changes: Iterable[Change], name: Callable[[Any], str]
         )
         for (rule, *_), part in parts.items()
     ]
+
+
+class Altered(NamedTuple):
+    """Gradients that are not as `backward` left them: of which parameters, and by which factor; None where by several.
+
+    `numbers` are those before and after, of one parameter of few elements.
+    """
+
+    names: Sequence[str]
+    factor: float | None
+    numbers: tuple[Array, Array] | None
+
+
+def altered(gradients: Iterable[tuple[str, tuple[Array, float], tuple[Array, float]]]) -> Altered | None:
+    """Return which gradients are not as they were left, as those that were clipped; None where all are.
+
+    Each has the name of its parameter and, before and after, numbers of it and the norm of all.  Scripts scale them in
+    many ways: the factor is the ratio of the norms, and it is that of all numbers up to rounding.
+    """
+    pairs = [
+        (name, old, new, before, after)
+        for name, (old, before), (new, after) in gradients
+        if not (np.array_equal(old, new, equal_nan=True) and np.array_equal(before, after, equal_nan=True))
+    ]
+    if not pairs:
+        return None
+    factor = hypot(*[after for *_, after in pairs]) / (hypot(*[before for *_, before, _ in pairs]) or 1)
+    with np.errstate(all="ignore"):
+        is_scaled = all(
+            np.allclose(new, factor * np.asarray(old, float), 1e-4, 0) and np.isclose(after, factor * before, 1e-4, 0)
+            for _, old, new, before, after in pairs
+        )
+    (_, old, new, *_), *others = pairs
+    numbers = None if others or old.size > SHOWN else (old.reshape(-1).astype(float), new.reshape(-1).astype(float))
+    return Altered([name for name, *_ in pairs], factor if is_scaled else None, numbers)
 
 
 def few(a: Array) -> Array:

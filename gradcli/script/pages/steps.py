@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from gradcli.pytorch.optim.rules import SHOWN, Change, events
+from gradcli.pytorch.optim.rules import SHOWN, Altered, Change, altered, events
+from gradcli.pytorch.recipes import Array
 from gradcli.pytorch.record import Recorder
 from gradcli.record.record import OptimizerStep, Update
 from gradcli.script.naming import Names
@@ -115,22 +116,26 @@ def _nothing(optimizer: Any, scene: Scene) -> str:
 
 
 def _changed(done: Sequence[Change], scene: Scene, left: Mapping[int, Any]) -> list[str]:
-    """Return which gradients are not what `backward` has `left`, as those that were clipped.
+    """Return which gradients are not what `backward` has `left`."""
+    known = [p for p, *_ in done if id(p) in left]
+    return altered_lines(altered((_name(p, scene), _normed(left[id(p)]), _normed(p._grad._a)) for p in known))
 
-    Scripts scale them in many ways: the factor is the ratio of the norms, and it is that of all numbers up to rounding.
-    """
-    result = [p for p, *_ in done if id(p) in left and not np.array_equal(left[id(p)], p._grad._a, equal_nan=True)]
-    if not result:
+
+def _normed(a: Array) -> tuple[Array, float]:
+    return a, float(np.linalg.norm(a.reshape(-1).astype(float)))
+
+
+def altered_lines(gradients: Altered | None) -> list[str]:
+    """Return what happened to gradients between a backward and a step."""
+    if gradients is None:
         return []
-    old = np.concatenate([left[id(p)].reshape(-1).astype(float) for p in result])
-    new = np.concatenate([p._grad._a.reshape(-1).astype(float) for p in result])
-    share = np.linalg.norm(new) / (np.linalg.norm(old) or 1)
-    how = f"scaled by {_short(share)}" if np.allclose(new, share * old, 1e-4, 0) else "changed"
-    if len(result) == 1:
-        numbers = f": {values_text(old)} → {values_text(new)}" if old.size <= SHOWN else ""
-        return [f"{_name(result[0], scene)}.grad was {how} before this step{numbers}"]
-    each = in_words([f"{_name(p, scene)}.grad" for p in result])
-    return [f"{each if len(result) <= _NAMES else f'.grad of {len(result)} parameters'} were {how} before this step"]
+    how = "changed" if gradients.factor is None else f"scaled by {_short(gradients.factor)}"
+    if len(gradients.names) == 1:
+        numbers = "" if gradients.numbers is None else f": {' → '.join(map(values_text, gradients.numbers))}"
+        return [f"{gradients.names[0]}.grad was {how} before this step{numbers}"]
+    each = in_words([f"{name}.grad" for name in gradients.names])
+    count = len(gradients.names)
+    return [f"{each if count <= _NAMES else f'.grad of {count} parameters'} were {how} before this step"]
 
 
 def _without_gradient(optimizer: Any, scene: Scene) -> list[str]:

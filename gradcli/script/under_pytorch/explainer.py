@@ -21,6 +21,7 @@ from gradcli.script.naming import Names, names_of
 from gradcli.script.scene import CallScene, without_comment
 
 if TYPE_CHECKING:
+    from gradcli.pytorch.optim.rules import Altered
     from gradcli.realtorch.driver import Session
 
 
@@ -67,12 +68,13 @@ class PyTorchExplainer(LineExplainer):
         else:
             self.shown.explained(scene, self._title(site), text)
 
-    def _explain_step(self, steps: Sequence[OptimizerStep], site: CallSite) -> None:
+    def _explain_step(self, steps: Sequence[OptimizerStep], site: CallSite, gradients: Altered | None) -> None:
         """Show what an optimizer did with the gradients."""
-        from gradcli.script.pages.steps import rules_lines
+        from gradcli.script.pages.steps import altered_lines, rules_lines
 
         try:
             first, *more = rules_lines(steps)
+            more = [*altered_lines(gradients), *more]
         except Exception as error:
             first, more = f"not explained: {fault_text(error)}", []
         self.shown.words([f"{self._title(site).replace(': ', ', ', 1)}: {first}", *more])
