@@ -571,7 +571,7 @@ class _Writer:
         """Return an element of an array whose index follows from the round."""
         nodes = [part[p] for part in self.rounds]
         name = self.names.get(array)
-        key = self._in_index([subscript(n.settings[0], n.args[0].shape) for n in nodes], _NUMBER)
+        key = self._in_index([_written_out(n) for n in nodes], _NUMBER)
         if name is None or key is None:
             raise NoRecurrence
         return self._named_leaf(nodes[-1], indexed_name(name, key))
@@ -583,7 +583,7 @@ class _Writer:
             return self._number([n.value for n in nodes if n.value is not None])
         if all(operand(n, "index") in nodes[0].args and n not in self.names for n in nodes):
             name = self.names.get(nodes[0].args[0])
-            key = self._in_index([subscript(n.settings[0], n.args[0].shape) for n in nodes], _NUMBER)
+            key = self._in_index([_written_out(n) for n in nodes], _NUMBER)
             if name is not None and key is not None:
                 return self._named_leaf(nodes[-1], indexed_name(name, key))
         names = [self.names.get(n, "") for n in nodes]
@@ -668,6 +668,23 @@ def _plus(node: Node, number: Fraction, decimals: bool) -> Node:
         return node
     other = const(_typed(abs(number), decimals))
     return elementwise("add" if number > 0 else "sub", node, other)
+
+
+def _written_out(node: Node) -> str:
+    """Return an index with both ends of its slices, which the index of a loop may take the place of.
+
+    >>> from gradcli.graph.construct import index
+    >>> [_written_out(index(leaf((3, 2)), (range(k, k + 2), range(2)))) for k in (0, 1)]
+    ['0:2', '1:3']
+    """
+    key, shape = node.settings[0], node.args[0].shape
+    if None in key or any(isinstance(k, range) and k.step != 1 for k in key):
+        return subscript(key, shape)
+    parts = [str(k) if isinstance(k, int) else f"{k.start}:{k.stop}" if len(k) < size else ":"
+             for k, size in zip(key, shape, strict=False)]  # fmt: skip
+    while len(parts) > 1 and parts[-1] == ":":
+        parts.pop()
+    return ", ".join(parts)
 
 
 def _is_inner(source: Source) -> bool:

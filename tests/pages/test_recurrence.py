@@ -166,3 +166,21 @@ def test_an_index_that_starts_again_is_the_rest_of_a_division(cli):
     for k in range(1, 31):
         s = np.sin([1, 2, 3, 4, 5][(k + 1) % 5] * s)
     assert re.search(rf"^y += s\[30\] += {s:.6g}$", out, re.MULTILINE)
+
+
+def test_windows_of_an_array_have_both_ends_in_the_index(cli, tmp_path):
+    path = tmp_path / "f.py"
+    path.write_text(
+        "import numpy as np\ndef f(w, x):\n    h = 0.5\n    for t in range(30):\n"
+        "        h = np.tanh(w*h + np.sum(x[t:t+2]*x[-2:]))\n    return h**2\n",
+        "utf-8",
+    )
+    x = [round(0.05 * k - 0.7, 2) for k in range(31)]
+    out = cli.done("backward", "-F", f"{path}:f", "--at", f"w=0.9,x={x}", "--only", "system").out
+    (right,) = re.findall(r"^h\[t\] += (.* for t in 1\.\.30)$", out, re.MULTILINE)
+    assert "x[t-1:t+1]" in right
+    h = 0.5
+    for t in range(30):
+        h = np.tanh(0.9 * h + np.sum(np.array(x[t : t + 2]) * x[-2:]))
+    typed = cli.json("backward", f"h[0] = 0.5; h[t] = {right}; f = h[30]**2", "--at", f"w=0.9,x={x}", "-f", "json")
+    assert np.isclose(typed["value"]["f"], h**2)
