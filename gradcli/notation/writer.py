@@ -161,7 +161,8 @@ _TYPED: dict[str, Any] = {
 _SIZES = (
     "kernel_size", "stride", "padding", "output_padding", "dilation", "size", "scale_factor", "output_size",
 )  # fmt: skip
-_FIRST = ("kernel_size", "normalized_shape", "num_groups", "output_size")  # that are typed without their names
+# That are typed without their names.
+_FIRST = ("kernel_size", "normalized_shape", "num_groups", "output_size", "shifts", "pad")
 SETTINGS = {"axes", "axis", "given", "stride", *_FIRST, *_TYPED}
 
 

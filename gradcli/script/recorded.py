@@ -21,7 +21,7 @@ from gradcli.script.instances import existing_result, instance
 from gradcli.script.naming import FreshNames
 from gradcli.script.operands import Local, Operands, literal, number_node, unnamed, whole
 from gradcli.script.system import WRITTEN, Recorded, Use
-from gradcli.script.written import CallOf, decimal, shortest, spans_of_calls, with_numbers
+from gradcli.script.written import decimal, shortest
 
 MAX_STEPS = 20_000  # of a system that is looked through
 _OUTPUTS = ("y", "z", "out", "loss", "result", "\u2113")  # names for one to which the script gives none
@@ -34,7 +34,6 @@ class _Maker(Operands, Recorded):
     def __init__(self, record: Record, call: Backward, sources: Mapping[str, str]) -> None:
         Recorded.__init__(self, record, call)
         Operands.__init__(self, record, sources)
-        self.calls: dict[Node, CallOf] = {}  # what each result is recorded of
         self.later: dict[Any, str] = {}  # the names that results have, by where they come from
         self.assembly = Assembly()
         self.targets: dict[str, list[Operation]] = {}  # the operations whose results are assigned to each name
@@ -178,13 +177,10 @@ class _Maker(Operands, Recorded):
         if any(n.shape != shape for n, shape in zip(operands, o.definitions[0].shapes, strict=True)):
             raise InputError("the shape of a leaf was changed in place after it was used")
         copies = self.copies_of(o, operands)
-        settings = with_numbers(o.settings, [whole(x) for x in o.operands[self.operands_of(o) :]])  # type: ignore[arg-type]
         for k in self.used_of(o):
             is_assignment = o.row == "assign"
             whole_array = self.assembly.whole(o, operands, self.start(o, operands)) if is_assignment else None
-            node = whole_array or copies[k][-1]
-            self.add_result(o, k, node, copies[k])
-            self.calls[node] = CallOf(o.row, settings, operands)
+            self.add_result(o, k, whole_array or copies[k][-1], copies[k])
 
     def start(self, o: Operation, operands: Sequence[Node]) -> Node:
         """Return the first operand of an operation; of data, its numbers."""
@@ -267,7 +263,6 @@ class _Maker(Operands, Recorded):
         self.at = {name: self.at[name] for name in used}
         self.graph = Graph.of({name: self.inputs[name] for name in used}, outputs, arguments, names=named)
         self.graph = replace(self.graph, names=self.with_parts(named))
-        self.graph = replace(self.graph, spans=spans_of_calls(self.graph, self.calls))
 
     def named_arguments(self, outputs: Mapping[str, Node]) -> list[Node]:
         """Return the arguments of custom functions, after naming those without a name."""
@@ -334,12 +329,12 @@ class _Maker(Operands, Recorded):
             return False
         if size > _LONG or (readers > 1 and size > 1):
             return True
-        if OPERATIONS[node.op].kind != "call" or node not in self.calls:
+        if OPERATIONS[node.op].kind != "call" or node not in self.results:
             return False
-        assignment = self.assigned.get(self.producer[node].id)
-        return "pool" in self.calls[node].function or (
-            assignment is not None and assignment.whole
-        )  # ties are told by it
+        operation = self.producer[node]
+        assignment = self.assigned.get(operation.id)
+        is_assigned = assignment is not None and assignment.whole
+        return is_assigned or "pool" in operation.row  # ties are told by it
 
 
 def check_size(operations: int) -> None:

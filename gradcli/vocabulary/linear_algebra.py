@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 from gradcli.graph import construct, matrices
+from gradcli.graph.calls import call_of
 from gradcli.graph.einsum import einsum
 from gradcli.graph.node import Node
 from gradcli.vocabulary.register import add, named
@@ -16,11 +17,15 @@ add(matrices.det, "det")
 add(matrices.cofactors, "cofactors", methods=())
 add(matrices.inv, "inv", "inverse")
 add(matrices.solve, "solve")
-add(matrices.kron, "kron")
 add(matrices.cross, "cross")
 add(partial(matrices.triangle, "triu"), "triu")
 add(partial(matrices.triangle, "tril"), "tril")
 add(einsum, "einsum", methods=())
+
+
+@named("kron")
+def _kron(a: Node, b: Node) -> Node:
+    return call_of("kron", (), a, b)
 
 
 @named("diag")

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 from gradcli.errors import InputError
 from gradcli.graph import construct
-from gradcli.graph.construct import axes_of, broadcast, concatenate, index, one_axis, reshape, scatter, sliced
+from gradcli.graph.calls import call_of, definition_of
+from gradcli.graph.construct import axes_of, broadcast, one_axis, reshape
 from gradcli.graph.index_arrays import gather_along, index_array, segment_sum, take
 from gradcli.graph.node import Node, const, is_const
 from gradcli.graph.shapes import Shape, check_size
@@ -140,19 +141,13 @@ def _roll(x: Node, shifts: Axis, axis: Axis = None) -> Node:
     example = "`roll(x, 1, 0)` or `roll(x, (1, 2), (0, 1))`"
     steps = integers(shifts, example)
     if axis is None and len(steps) == 1:
-        return reshape(_rolled(_flatten(x), steps[0], 0), x.shape)
+        return reshape(call_of("roll", (steps[0], 0), _flatten(x)), x.shape)
     axes = [one_axis(a, len(x.shape)) for a in integers(axis, example)] if axis is not None else []
     if len(axes) != len(steps):
         raise InputError("`roll` takes a shift for each axis", hint=f"for example {example}")
     for step, along in zip(steps, axes, strict=True):
-        x = _rolled(x, step, along)
+        x = call_of("roll", (step, along), x)
     return x
-
-
-def _rolled(x: Node, step: int, axis: int) -> Node:
-    n = x.shape[axis]
-    start = -step % max(1, n)
-    return construct.concatenate([sliced(x, axis, part) for part in (range(start, n), range(start))], axis)
 
 
 @named("take")
@@ -201,23 +196,8 @@ def _pad(x: Node, pad: Axis, mode: str = "constant", value: Node = _ZERO) -> Nod
     ends = list(zip(x.shape, before, behind, strict=True))
     if any(n + a + b < 1 or n + min(a, 0) + min(b, 0) < 1 for n, a, b in ends):
         raise InputError("no element of the array would be left")
-    x = index(x, tuple(range(max(0, -a), n - max(0, -b)) for n, a, b in ends))
+    check_size(tuple(n + a + b for n, a, b in ends))
     if value.shape:
         raise InputError("`value` is a number", None, None, value)
-    more = [(max(0, a), max(0, b)) for _, a, b in ends]
-    return _zeros_around(x, more) if is_const(value, 0) else _around(x, more, value)
-
-
-def _zeros_around(x: Node, more: list[tuple[int, int]]) -> Node:
-    shape = check_size(tuple(a + n + b for n, (a, b) in zip(x.shape, more, strict=True)))
-    key = tuple(range(a, a + n) for n, (a, _) in zip(x.shape, more, strict=True))
-    return x if shape == x.shape else scatter(shape, [(key, x)])
-
-
-def _around(x: Node, more: list[tuple[int, int]], value: Node) -> Node:
-    for axis, counts in enumerate(more):
-        first, last = (
-            broadcast(value, (*x.shape[:axis], count, *x.shape[axis + 1 :])) if count else None for count in counts
-        )
-        x = concatenate([part for part in (first, x, last) if part is not None], axis)
-    return x
+    result = call_of("pad", (counts,), x, value)
+    return definition_of(result) if is_const(value, 0) else result  # a scatter, which formulas write as pad, too

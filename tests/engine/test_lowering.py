@@ -245,6 +245,9 @@ FORMULAS = {
     "group_norm": [("group_norm({x}, 1, eps=1)", lambda x: LAYERS["group_norm"](x, 1, eps=1))],
     "instance_norm": [("instance_norm({x}[None], eps=1)", lambda x: LAYERS["instance_norm"](x[None], eps=1))],
     "rms_norm": [("rms_norm({x}, 3, eps=1)", lambda x: LAYERS["rms_norm"](x, 3, eps=1))],
+    "kron": [("kron({x}, {x})", lambda x: np.kron(x, x))],
+    "roll": [("roll({x}, 2, 1)", lambda x: np.roll(x, 2, 1))],
+    "pad": [("pad({x}, (1, 2), value=3)", lambda x: np.pad(x, ((0, 0), (1, 2)), constant_values=3))],
     "interpolate": [
         ("interpolate({x}[None], 5, mode='linear')", lambda x: LAYERS["interpolate"](x[None], 5, mode="l"))
     ],

@@ -334,6 +334,9 @@ EXPRESSIONS = {
     "max_pool3d": ["max_pool3d(I, 2)"],
     "avg_pool1d": ["avg_pool1d(T, 2, padding=1)", "avg_pool1d(M, 2, ceil_mode=True)"],
     "avg_pool2d": ["avg_pool2d(I, 2, padding=1, count_include_pad=False)", "avg_pool2d(I, 2, divisor_override=3)"],
+    "kron": ["kron(x, M)", "kron(M, x)"],
+    "roll": ["roll(x, 1)", "roll(M, (1, -1), (0, 1))", "roll(M, 2)"],
+    "pad": ["pad(x, (1, 2), value=3)", "pad(M, (0, 1, 2, 1), value=x[0])"],
     "interpolate": [
         "interpolate(T, 5)",
         "interpolate(T, scale_factor=1.5, mode='linear')",
@@ -363,6 +366,9 @@ NUMPY = (
     vars(np)
     | layers.FUNCTIONS
     | {
+        "pad": lambda x, counts, value: np.pad(
+            x, list(zip(counts[-2::-2], counts[::-2], strict=True)), constant_values=value
+        ),
         "cummax": lambda x, axis=0: np.maximum.accumulate(x, axis),
         "cummin": lambda x, axis=0: np.minimum.accumulate(x, axis),
         "segment_sum": lambda x, ids, n: np.stack([x[np.asarray(ids) == k].sum(axis=0) for k in range(n)]),

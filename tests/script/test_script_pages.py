@@ -431,6 +431,20 @@ def test_what_would_take_many_operations_is_written_as_its_call(run):
         assert f"\n{statement}" in out
 
 
+def test_what_moves_or_repeats_elements_is_written_as_its_call(run):
+    text = "import torch\nw = torch.tensor([[1., 2.], [3., 4.]], requires_grad=True)\ny = w.roll((1, 1), (0, 1))\n"
+    text += "p = torch.nn.functional.pad(y, (1, 0), value=2.)\nz = torch.nn.functional.pad(p, (0, 1, 1, 0))\n"
+    out = run(text + "k = torch.kron(z, w)\n(k**2).sum().backward()\n").out
+    statements = " ".join(out.split())
+    for statement in (
+        "y = roll(roll(w, 1, axis=0), 1, axis=1) = [[4, 3], [2, 1]]",
+        "p = pad(y, (1, 0), value=2) = [[2, 4, 3], [2, 2, 1]]",
+        "z = pad(p, (0, 1, 1, 0)) = [[0, 0, 0, 0], [2, 4, 3, 0], [2, 2, 1, 0]]",
+        "k = kron(z, w) = [[0, 0, 0, …], …] (6×8)",
+    ):
+        assert statement in statements
+
+
 def test_a_clamp_of_a_product_keeps_its_operand_and_asks_for_one_bound_alone(run):
     text = "import torch\nx = torch.tensor([[1., -2.], [3., 4.]])\nw = torch.ones(2, 2, requires_grad=True)\n"
     out = run(text + "y = x.mm(w).clamp(min=0).sum()\ny.backward()\n").out

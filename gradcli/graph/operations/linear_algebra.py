@@ -11,6 +11,7 @@ from gradcli.graph.matrices import (
     cross,
     det,
     inv,
+    kron,
     small_cofactors,
     small_det,
     small_inv,
@@ -20,7 +21,7 @@ from gradcli.graph.matrices import (
     written_cross,
 )
 from gradcli.graph.node import Node
-from gradcli.graph.operation import Operation, Precedence, spelled
+from gradcli.graph.operation import Operation, Precedence, defined, spelled
 
 
 def _matmul_pullback(g: Node, y: Node, a: Node, b: Node) -> list[Node]:
@@ -102,6 +103,7 @@ ROWS: dict[str, Operation] = {
         spelling=spelled(latex=r"\operatorname{tr}"),
     ),
     "einsum": Operation("contraction", ("subscripts",), _einsum_pullback),
+    "kron": defined(kron),
     "cross": Operation(
         "along", ("axis",), lambda g, y, axis, a, b: [cross(b, g, axis), cross(g, a, axis)], definition=written_cross
     ),

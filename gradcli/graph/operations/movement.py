@@ -12,6 +12,8 @@ import numpy as np
 from gradcli.graph.array import Array
 from gradcli.graph.construct import (
     Index,
+    broadcast,
+    concatenate,
     diagonal,
     from_diagonal,
     index,
@@ -36,8 +38,8 @@ from gradcli.graph.index_arrays import (
     take,
 )
 from gradcli.graph.matrices import triangle
-from gradcli.graph.node import Node, cast, const
-from gradcli.graph.operation import Operation
+from gradcli.graph.node import Node, cast, const, is_const
+from gradcli.graph.operation import Operation, defined
 from gradcli.graph.shapes import Shape
 
 
@@ -191,6 +193,28 @@ def _concatenate_pullback(g: Node, y: Node, axis: int, *parts: Node) -> list[Nod
     return [sliced(g, axis, range(stop - p.shape[axis], stop)) for p, stop in zip(parts, stops, strict=True)]
 
 
+def _rolled(shifts: int, axis: int, x: Node) -> Node:
+    n = x.shape[axis]
+    start = -shifts % max(1, n)
+    return concatenate([sliced(x, axis, part) for part in (range(start, n), range(start))], axis)
+
+
+def _padded(counts: Sequence[int], x: Node, value: Node) -> Node:
+    """Return an array with a number around it; negative counts remove elements."""
+    whole = (0,) * (len(x.shape) - len(counts) // 2)
+    before, behind = (whole + tuple(counts[k::2][::-1]) for k in (0, 1))
+    x = index(x, tuple(range(max(0, -a), n - max(0, -b)) for n, a, b in zip(x.shape, before, behind, strict=True)))
+    more = [(max(0, a), max(0, b)) for a, b in zip(before, behind, strict=True)]
+    if is_const(value, 0):
+        shape = tuple(a + n + b for n, (a, b) in zip(x.shape, more, strict=True))
+        key = tuple(range(a, a + n) for n, (a, _) in zip(x.shape, more, strict=True))
+        return x if shape == x.shape else scatter(shape, [(key, x)])
+    for axis, sizes in enumerate(more):
+        first, last = (broadcast(value, (*x.shape[:axis], n, *x.shape[axis + 1 :])) if n else None for n in sizes)
+        x = concatenate([part for part in (first, x, last) if part is not None], axis)
+    return x
+
+
 ROWS: dict[str, Operation] = {
     "transpose": Operation(
         "view",
@@ -271,6 +295,8 @@ ROWS: dict[str, Operation] = {
         definition=lambda ids, n, x: scatter_add(x, 0, ids, n),
         linear=(0,),
     ),
+    "roll": defined(_rolled, "shifts", "axis"),
+    "pad": defined(_padded, "pad", options={"value": 0}),
     "triu": _triangle("triu", np.triu),
     "tril": _triangle("tril", np.tril),
     "concatenate": Operation(

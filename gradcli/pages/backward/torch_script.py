@@ -89,6 +89,8 @@ def _layers(w: ArrayWriter, node: Node, args: Sequence[Text]) -> str:
 _OWN: dict[str, Rule | str] = {
     **{op: _call for op, row in OPERATIONS.items() if row.kind == "call"},
     **{op: _layers for op, row in OPERATIONS.items() if row.results > 1},
+    "kron": "torch.kron({}, {})",
+    "roll": lambda w, node, args: f"torch.roll({args[0]}, {node.settings[0]}, {node.settings[1]})",
     "relu": "torch.relu({})",
     "sigmoid": "torch.sigmoid({})",
     "silu": "torch.nn.functional.silu({})",
