@@ -153,6 +153,7 @@ ORDINARY = st.permutations(["0.7", "-1.3", "1.9", "0.45"]).map(lambda v: {"x": v
 @law(40)
 @given(system=SYSTEMS, point=ORDINARY)
 @example(system="y0 = max([x, 2]) + z; y1 = min([1, x]) + sum(u)", point={"x": "2", "z": "1", "u": ("1", "1")})
+@example(system="y0 = x/0 + z; y1 = z*pow(0, -1) + sum(u)", point={"x": "2", "z": "1", "u": ("1", "1")})
 def test_formulas_typed_back_give_the_same_numbers(cli, system, point):
     place = at(point)
     found = jacobian_of(cli, system, place)

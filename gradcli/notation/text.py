@@ -66,6 +66,9 @@ def _infix(row: Operation) -> Rule:
 
     def write(w: Any, node: Node) -> Written:
         a, b = w.plain(node)
+        zero = {"div": b, "pow": a}.get(node.op)
+        if zero is not None and zero.value == 0 and a.is_constant and b.is_constant:
+            return _call(w, node)  # a typed 1/0 is refused as a mistake: div(1, 0) is its number
         # A sign in front needs no brackets: -a*b.
         signed = binds == Binds.PRODUCT and (a.is_constant or operand(a, "neg") is not None)
         return Written(
