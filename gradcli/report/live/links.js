@@ -12,6 +12,9 @@ function changesOf(page) {
   for (const [name, k] of page.byCotangent) compare(name, page.nodes[k].shape, page.state.v.get(k), page.start.v.get(k));
   for (const [k, kind] of page.state.cuts) result.push([`~${kind}`, page.nodes[k].name]);
   for (const [k, factor] of page.state.hooks) result.push([`~hook ${typed(factor)}`, page.nodes[k].name]);
+  for (const key of page.insides.keys()) result.push(["~open", key]); // an outer one before what is in it
+  if (page.view.zoom !== null) result.push(["~zoom", String(page.view.zoom)]);
+  if (page.view.present) result.push(["~present", "on"]);
   return result;
 }
 
@@ -45,6 +48,8 @@ function toLink(page) {
 }
 
 function fromLink(page) {
+  closeBoxes(page);
+  page.view = viewAtFirst();
   for (const part of location.hash.slice(1).split("&")) {
     const [name, value] = part.split("=", 2).map((text) => {
       try {
@@ -56,6 +61,7 @@ function fromLink(page) {
     if (!name || value === undefined) continue;
     const kind = /^~(detach|no_grad|hook)(?: (.+))?$/.exec(name);
     if (kind) linkedCut(page, kind, value);
+    else if (name.startsWith("~")) linkedView(page, name, value);
     else linkedNumbers(page, name, value);
   }
   page.hash = location.hash;
@@ -66,6 +72,15 @@ function linkedCut(page, [, kind, factor], name) {
   if (k < 0) return;
   if (kind !== "hook") page.state.cuts.set(k, kind);
   else if (read(factor ?? "") !== null) page.state.hooks.set(k, read(factor));
+}
+
+function linkedView(page, name, value) {
+  if (name === "~present") page.view.present = value === "on";
+  if (name === "~zoom" && value === "fit") page.view.zoom = value;
+  else if (name === "~zoom" && read(value) >= SMALLEST && read(value) <= LARGEST) page.view.zoom = read(value);
+  if (name !== "~open") return;
+  const box = page.root.querySelector(`.gg-node[data-inside="${CSS.escape(value)}"][aria-expanded="false"]`);
+  if (box) openBox(page, box);
 }
 
 function linkedNumbers(page, name, text) {

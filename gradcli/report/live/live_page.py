@@ -25,7 +25,7 @@ _DATA = re.compile(r"[xXyYtT]|inputs?|images?|data|targets?|labels?")  # arrays 
 _ROW = 8  # entries of a vector side by side
 _PARTS = (
     "numbers", "tape", "state", "steps", "paths", "drawing", "opening", "alarms", "focus", "curve", "descent",
-    "fields", "large", "links", "start",
+    "fields", "large", "view", "links", "start",
 )  # fmt: skip
 
 
@@ -174,6 +174,7 @@ class _Section:
         yield from self.card(
             "graph",
             [*self.steps(), f'<div class="scroll drawing">{drawn(self.page, self.horizontal)}</div>', self.meaning()],
+            self.view(),
         )
         yield '<div class="more">'
         yield from self.card("focus", [f'<div data-part="focus"><p class="quiet">{word("focusNothing")}</p></div>'])
@@ -360,7 +361,7 @@ class _Section:
         names = ("first", "previous", "next", "last", "play")
         yield f'<div class="steps screen"><div class="buttons" role="toolbar" aria-label="{word("steps")}">'
         yield "".join(button(name) for name in names)
-        yield f'<button type="button" data-action="guess" aria-pressed="false">{word("guess")}</button>'
+        yield switch("guess")
         yield '<span class="quiet" data-part="place"></span></div>'
         yield f'<div class="passes">{button("forward")}<div class="ticks" data-part="forward"></div>'
         yield f'{button("backward")}<div class="ticks" data-part="backward"></div></div>'
@@ -368,6 +369,11 @@ class _Section:
         field = f'<input data-guess class="field" type="text" aria-label="{word("guessLabel")}">'
         yield f'<span data-part="guess" hidden>{field}'
         yield '<span data-part="guessed"></span></span></p></div>'
+
+    def view(self) -> str:
+        """Return the buttons for the size of the picture, and to show it alone."""
+        buttons = f"{button('zoom-out')}{button('zoom-in')}{switch('fit')}{switch('present')}"
+        return f'<div class="buttons view screen" role="toolbar" aria-label="{word("view")}">{buttons}</div>'
 
     def meaning(self) -> str:
         """Return the legend: the meaning of an adjoint, and of L."""
@@ -431,6 +437,11 @@ def button(action: str, label: str = "") -> str:
     more = f' title="{escape(title)}"' if title else ""
     more += f' aria-label="{escape(title)}"' if title and not re.search(r"\w", shown_label) else ""
     return f'<button type="button" data-action="{action}"{more}>{shown_label}</button>'
+
+
+def switch(action: str) -> str:
+    """Return a button that is pressed or not."""
+    return button(action).replace(">", ' aria-pressed="false">', 1)
 
 
 def word(key: str) -> str:

@@ -31,6 +31,12 @@ function toggleBox(page, box) {
   if (box.getAttribute("aria-expanded") === "true") closeBox(page, box);
   else openBox(page, box);
   page.draw(knownSoFar(page));
+  showView(page);
+  page.later(); // the link has what is open
+}
+
+function closeBoxes(page) {
+  for (const box of page.all('.gg-node[aria-expanded="true"]')) if (box.isConnected) closeBox(page, box);
 }
 
 function openBox(page, box) {
@@ -105,5 +111,4 @@ function arrange(group) {
   for (const [name, value] of Object.entries({ width, height, viewBox: `0 0 ${width} ${height}` })) svg.setAttribute(name, value);
   const outer = svg.parentNode.closest("[data-card]");
   if (outer) arrange(outer.parentNode);
-  else svg.style.minWidth = `${width}px`;
 }

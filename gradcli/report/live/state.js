@@ -60,12 +60,13 @@ class Page {
     this.fields = new Map();
     this.find();
     this.listen();
-    const picture = root.querySelector(".picture");
-    if (picture) picture.style.minWidth = `${picture.getAttribute("width")}px`; // sooner than tiny text
+    this.view = viewAtFirst();
+    this.picture = root.querySelector(".picture");
     if (linked) fromLink(this);
     this.compute();
     this.restart();
     this.show();
+    showView(this);
   }
 
   part(name) {
@@ -285,14 +286,16 @@ class Page {
       descend: () => descend(this, 1), "descend-many": () => descend(this, 10),
       command: () => copyText(this, commandOf(this)), pytorch: () => copyText(this, pytorchOf(this)), link: () => copyText(this, linkOf(this)),
       close: () => { this.part("copied").hidden = true; },
+      ...viewActions(this),
     };
+    listenView(this);
     this.root.querySelector("[data-guess]").addEventListener("keydown", (event) => {
       if (event.key === "Enter") takeGuess(this, event.target.value);
     });
     (this.linked ? document : this.root).addEventListener("keydown", (event) => this.key(event));
     for (const button of this.all("[data-action]")) {
       button.addEventListener("click", () => {
-        if (this.timer && !["play"].includes(button.dataset.action)) stopPlaying(this);
+        if (this.timer && !["play", "zoom-in", "zoom-out", "fit", "present"].includes(button.dataset.action)) stopPlaying(this);
         actions[button.dataset.action]();
       });
     }
@@ -322,6 +325,7 @@ class Page {
         this.state = this.initial();
         fromLink(this);
         this.refresh();
+        showView(this);
       }
     });
   }

@@ -1,0 +1,116 @@
+"""How the graph of a live page is seen: larger, as a whole, alone for a room; and the link that keeps this."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from conftest import long
+from numpy.testing import assert_allclose
+from pages import errors, frame
+
+pytestmark = long
+EXAMPLE = ("y = mse_loss(x*w, t)", "--at", "x=3,w=2,t=1")
+DEEP = ("y = mse_loss(x*w, t) + sum(tanh(x*w*sin(exp(t))*cos(t)))/7", "--at", "x=3,w=2,t=1")
+SCALE = """
+const svg = document.querySelector(".picture");
+return svg.getBoundingClientRect().width / svg.viewBox.baseVal.width;
+"""
+SMALLEST = """
+return Math.min(...[...document.querySelectorAll('.picture text')].filter((e) => e.checkVisibility()).map((e) =>
+  parseFloat(getComputedStyle(e).fontSize) * e.getScreenCTM().a), 99);
+"""
+
+
+def click(driver, action, times=1):
+    for _ in range(times):
+        driver.find_element("css selector", f'[data-action="{action}"]').click()
+
+
+def pressed(driver, action):
+    return driver.find_element("css selector", f'[data-action="{action}"]').get_attribute("aria-pressed")
+
+
+def seen(driver, selector):
+    return driver.find_element("css selector", selector).is_displayed()
+
+
+def test_the_graph_is_made_larger_smaller_and_fit_and_no_text_is_below_11_pixels(opened):
+    driver = opened(*DEEP)
+    assert_allclose(driver.execute_script(SCALE), 1, atol=0.01)
+    click(driver, "zoom-in", 2)
+    assert_allclose(driver.execute_script(SCALE), 1.56, atol=0.01)
+    for _ in range(6):
+        click(driver, "zoom-out")
+        assert driver.execute_script(SMALLEST) >= 10.99
+    assert driver.execute_script(SCALE) < 0.5
+    names = {box.get_attribute("aria-label") for box in driver.find_elements("css selector", ".picture [data-box]")}
+    assert {"x", "w", "t"} <= names  # of boxes whose text is too small
+    click(driver, "fit")
+    assert pressed(driver, "fit") == "true"
+    box = driver.execute_script("const r = arguments[0].getBoundingClientRect(); return [r.width, r.height]",
+                                driver.find_element("css selector", ".picture"))  # fmt: skip
+    assert box[0] <= driver.execute_script("return document.querySelector('.drawing').clientWidth") + 1
+    assert box[1] <= driver.execute_script("return innerHeight")
+    click(driver, "fit")
+    assert_allclose(driver.execute_script(SCALE), 1, atol=0.01)
+
+
+def test_present_shows_headline_steps_and_graph_alone_in_large_type_until_escape(opened):
+    from selenium.webdriver.common.action_chains import ActionChains
+    from selenium.webdriver.common.keys import Keys
+
+    driver = opened(*EXAMPLE)
+    click(driver, "present")
+    assert pressed(driver, "present") == "true"
+    for part in ("[data-headline]", "[data-step]", '[data-action="next"]', ".picture"):
+        assert seen(driver, part)
+    for part in ("h1", "[data-input]", ".system", ".focus", ".descent", '[data-action="link"]'):
+        assert not seen(driver, part)
+    size = "return parseFloat(getComputedStyle(document.querySelector(arguments[0])).fontSize)"
+    assert driver.execute_script(size, "[data-step]") >= 24
+    assert driver.execute_script(SMALLEST) >= 14
+    click(driver, "first")
+    click(driver, "next")
+    assert seen(driver, '[data-action="next"]')
+    ActionChains(driver).send_keys(Keys.ESCAPE).perform()
+    assert pressed(driver, "present") == "false"
+    assert seen(driver, "[data-input]")
+    assert not errors(driver)
+
+
+def test_a_link_keeps_the_view_and_open_boxes(opened):
+    driver = opened(*EXAMPLE)
+    driver.find_element("css selector", '[data-box="y"]').click()
+    click(driver, "zoom-in")
+    click(driver, "present")
+    driver.execute_async_script("setTimeout(arguments[0], 900)")
+    address = driver.current_url
+    inside = driver.execute_script("return document.querySelector('[data-card]').textContent")
+    driver.get("about:blank")
+    driver.get(address)
+    frame(driver)
+    assert pressed(driver, "present") == "true"
+    assert driver.find_element("css selector", '[data-box="y"]').get_attribute("aria-expanded") == "true"
+    assert driver.execute_script("return document.querySelector('[data-card]').textContent") == inside
+    assert_allclose(driver.execute_script(SCALE), 1.25, atol=0.01)
+    driver.execute_script("location.hash = '#~zoom=1e9&~open=%22]&~open=99&~present=1'")
+    driver.execute_async_script("setTimeout(arguments[0], 200)")
+    assert pressed(driver, "present") == "false"
+    assert not driver.find_elements("css selector", "[data-card]")
+    assert_allclose(driver.execute_script(SCALE), 1, atol=0.01)
+    assert not errors(driver)
+
+
+@pytest.mark.parametrize("actions", [("present",), ("fit",), ("zoom-out",) * 5])
+def test_axe_finds_nothing_in_a_view(opened, actions):
+    axe = os.environ.get("GRADCLI_AXE")
+    if not axe:
+        pytest.skip("needs axe-core: GRADCLI_AXE names axe.min.js, which npm installs")
+    driver = opened(*DEEP)
+    for action in actions:
+        click(driver, action)
+    driver.execute_script(Path(axe).read_text("utf-8"))
+    found = driver.execute_async_script("axe.run(document).then(arguments[0])")["violations"]
+    assert [(v["id"], v["impact"], [n["html"][:200] for n in v["nodes"]]) for v in found] == []
