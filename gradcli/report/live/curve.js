@@ -80,14 +80,7 @@ function drawPlot(page, panel, { k, entry, x, y, slope, passed, points, low, hig
   svg.addEventListener("pointerdown", (event) => {
     event.preventDefault();
     to(event);
-    const move = (e) => to(e);
-    const up = () => {
-      window.removeEventListener("pointermove", move);
-      page.last = "";
-    };
-    window.addEventListener("pointermove", move);
-    window.addEventListener("pointerup", up, { once: true });
-    window.addEventListener("pointercancel", up, { once: true });
+    follow(page, to);
   });
   svg.addEventListener("keydown", (event) => {
     const sign = { ArrowLeft: -1, ArrowDown: -1, ArrowRight: 1, ArrowUp: 1 }[event.key];

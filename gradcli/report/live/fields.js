@@ -1,4 +1,4 @@
-// Fields: what is typed, dragged and turned.
+// Fields: what is typed and turned.
 
 function showField(page, field) {
   const { input, node, entry, isV } = field;
@@ -86,38 +86,5 @@ function addField(page, input) {
     nudge(page, field, event.deltaY < 0 ? 1 : -1, event);
   }, { passive: false });
   const label = page.root.querySelector(`label[for="${input.id}"]`);
-  if (label) dragLabel(page, label, field);
-}
-
-function nudge(page, field, sign, event) {
-  const value = (field.isV ? page.state.v : page.state.point).get(field.node)[field.entry];
-  const first = (field.isV ? page.start.v : page.start.point).get(field.node)[field.entry];
-  const size = Math.max(Math.abs(first), Math.abs(value) / 10);
-  const unit = Number.isFinite(size) && size > 0 ? 10 ** Math.min(6, Math.max(-6, Math.floor(Math.log10(size)) - 1)) : 0.1;
-  const step = Math.min(unit, 0.1 * 10 ** Math.max(0, Math.floor(Math.log10(size || 1)))) * (event.shiftKey ? 10 : event.altKey ? 0.1 : 1);
-  field.typing = false;
-  if (field.input) field.input.value = "";
-  page.setEntry(field, Number(((Number.isFinite(value) ? value : 0) + sign * step).toPrecision(12)));
-}
-
-function dragLabel(page, label, field) {
-  label.addEventListener("pointerdown", (event) => {
-    let [from, moved] = [event.clientX, false];
-    const move = (e) => {
-      const steps = Math.trunc((e.clientX - from) / 6);
-      if (!steps) return;
-      moved = true;
-      from += 6 * steps;
-      for (let k = 0; k < Math.abs(steps); k++) nudge(page, field, Math.sign(steps), e);
-    };
-    const up = () => {
-      window.removeEventListener("pointermove", move);
-      if (moved) page.last = "";
-    };
-    window.addEventListener("pointermove", move);
-    window.addEventListener("pointerup", up, { once: true });
-    window.addEventListener("pointercancel", up, { once: true });
-    event.preventDefault();
-    field.input.focus();
-  });
+  if (label) scrub(page, label, field, () => input.focus());
 }

@@ -16,7 +16,7 @@ class Large {
       if (entry >= 0) this.select(entry);
       else this.index.setAttribute("aria-invalid", "true");
     });
-    this.canvas?.addEventListener("click", (event) => this.click(event));
+    this.canvas?.addEventListener("pointerdown", (event) => this.paint(event));
     this.canvas?.addEventListener("keydown", (event) => this.move(event));
   }
 
@@ -53,16 +53,28 @@ class Large {
     page.show();
   }
 
-  click(event) {
+  paint(event) {
+    // The entry under the pointer changes from dark to bright, or back, and so do those that it is drawn over.
+    const { page, node } = this;
     const { c, h, w, at } = this.grid;
-    const box = this.canvas.getBoundingClientRect();
-    const [i, j] = [Math.floor(((event.clientY - box.top) / box.height) * h), Math.floor(((event.clientX - box.left) / box.width) * w)];
-    const entry = at(0, Math.min(h - 1, i), Math.min(w - 1, j));
-    const array = this.page.state.point.get(this.node);
+    const pixel = (e) => {
+      const box = this.canvas.getBoundingClientRect();
+      return [Math.floor(((e.clientY - box.top) / box.height) * h), Math.floor(((e.clientX - box.left) / box.width) * w)];
+    };
+    const array = page.state.point.get(node);
     const [low, high] = this.range(array);
-    this.select(entry);
-    const value = array[entry] > (low + high) / 2 ? low : high;
-    for (let k = 0; k < c; k++) this.page.setEntry({ node: this.node, entry: at(k, i, j), isV: false }, value);
+    const value = array[at(0, ...pixel(event))] > (low + high) / 2 ? low : high;
+    const draw = (e) => {
+      const [i, j] = pixel(e);
+      if (i < 0 || j < 0 || i >= h || j >= w) return;
+      this.select(at(0, i, j));
+      page.change(`drawn ${node}`, (state) => {
+        for (let k = 0; k < c; k++) state.point.get(node)[at(k, i, j)] = value;
+      });
+    };
+    page.last = "";
+    draw(event);
+    follow(page, draw);
   }
 
   move(event) {

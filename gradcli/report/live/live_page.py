@@ -25,7 +25,7 @@ _DATA = re.compile(r"[xXyYtT]|inputs?|images?|data|targets?|labels?")  # arrays 
 _ROW = 8  # entries of a vector side by side
 _PARTS = (
     "numbers", "tape", "state", "steps", "paths", "drawing", "opening", "alarms", "focus", "curve", "descent",
-    "fields", "large", "view", "links", "start",
+    "fields", "scrub", "large", "view", "links", "start",
 )  # fmt: skip
 
 

@@ -58,6 +58,7 @@ class Page {
     this.guess = null; // the number that is to be guessed
     this.trend = []; // the last losses
     this.fields = new Map();
+    this.ghosts = [];
     this.find();
     this.listen();
     this.view = viewAtFirst();
@@ -141,6 +142,7 @@ class Page {
   setEntry(field, value) {
     const { node, entry, isV } = field;
     const what = `${isV ? "v" : "x"} ${node} ${entry}`;
+    showGhost(this, field, what !== this.last);
     this.change(what, (state) => {
       (isV ? state.v : state.point).get(node)[entry] = this.nodes[node].single ? Math.fround(value) : value;
     });
@@ -204,6 +206,7 @@ class Page {
     this.insides = new Map(); // of the boxes that are open, by their keys
     this.gradMarks = this.drawing.marks("grad");
     for (const input of this.all("[data-input], [data-cotangent]")) addField(this, input);
+    scrubBoxes(this);
     this.sliders = this.all("[data-slider]").map((e) => ({ element: e, node: Number(e.dataset.slider) }));
     this.heats = this.all("[data-heat]").map((element) => {
       const [kind, node] = element.dataset.heat.split(" ");
