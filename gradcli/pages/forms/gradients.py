@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from functools import cache, partial
 
 from gradcli.engine.evaluate import at_point
+from gradcli.errors import InputError
 from gradcli.graph.construct import reshape, spread
 from gradcli.graph.graph import Graph, computed_from, is_larger, scheduled
 from gradcli.graph.names import AdjointName, ElementName, adjoint_name
@@ -306,8 +307,12 @@ def _written_shape(node: Node, names: Mapping[Node, str]) -> Shape:
         return node.shape
     if (inner := spread_argument(node)) is not None:
         return _written_shape(inner, names)
-    shapes = [_written_shape(a, names) for a in node.args]
-    return common_shape(shapes) if OPERATIONS[node.op].broadcasts else node.shape
+    if not OPERATIONS[node.op].broadcasts:
+        return node.shape
+    try:
+        return common_shape([_written_shape(a, names) for a in node.args])
+    except InputError:  # without their reshapes, which are written then, the arguments do not fit together
+        return node.shape
 
 
 def is_readable(node: Node, names: Mapping[Node, str]) -> bool:

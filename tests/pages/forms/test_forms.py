@@ -389,3 +389,14 @@ def test_a_choice_by_rows_is_put_in_its_whole_shape(cli, ids, rows):
     system = f"y = sum(embedding({ids}, W, padding_idx=0))"
     out = cli.done("backward", system, "--at", "W=[[1,2],[3,4],[5,6]]", "--only", "grad").out
     assert out.rstrip().endswith(f"= {rows}")
+
+
+def test_an_argument_that_fits_only_reshaped_is_written_reshaped(cli):
+    at = ("--at", "x=[[1,2,3],[4,5,6]],b=[7,8]", "--v", "[[1,2,3,4,5,6],[1,0,0,0,0,2]]")
+    out = cli.done("backward", "z=kron(x,b)", *at, "--only", "grad").out
+    x, b, v = np.arange(1.0, 7).reshape(2, 3), np.array([7.0, 8]), np.array([[1.0, 2, 3, 4, 5, 6], [1, 0, 0, 0, 0, 2]])
+    written = dict(re.findall(r"(\w)\.grad = (.*?) = \[", " ".join(out.split())))
+    numpy = {"sum": np.sum, "reshape": np.reshape, "x": x, "b": b, "v": v}
+    parts = v.reshape(2, 3, 2)
+    np.testing.assert_array_equal(eval(written["x"], numpy), parts @ b)
+    np.testing.assert_array_equal(eval(written["b"], numpy), np.einsum("ij,ijk", x, parts))
