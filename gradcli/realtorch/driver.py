@@ -73,6 +73,7 @@ class Session:
         self._wrap(torch.Tensor, "backward", self._ending)
         self._wrap(torch.autograd.Function, "apply", self._applied)
         self._wrap(torch, "compile", self._compiled)
+        self._wrap(torch.amp.GradScaler, "scale", self._scaled)
         self.is_recording = True
         self.recording.__enter__()
         try:
@@ -156,6 +157,21 @@ class Session:
                 torch.compiler.set_stance("force_eager")
                 self._compiles = True
             return compiled
+
+        return called
+
+    def _scaled(self, function: Any) -> Any:
+        """Return what scales a loss, and keeps the factor with the node that multiplies it."""
+
+        def called(scaler: Any, *args: Any, **kwargs: Any) -> Any:
+            result = function(scaler, *args, **kwargs)
+            if self.is_recording and scaler.is_enabled():
+                with PLAIN():
+                    factor = scaler.get_scale()
+                    for y in tensors_in(result):
+                        if y.grad_fn is not None:
+                            y.grad_fn.metadata[_SCALE] = factor
+            return result
 
         return called
 
@@ -266,6 +282,7 @@ class Session:
         self.updates.begin(self.reached)
 
 
+_SCALE = "gradcli.scale"  # the factor of a GradScaler, in the metadata of the node that multiplies by it
 _ROOTS = {"backward": "tensors", "grad": "outputs"}
 
 
@@ -293,11 +310,13 @@ def _request(name: str, args: Any, kwargs: Any, site: CallSite) -> Request | Non
         return None
     with PLAIN(), torch._C.DisableTorchFunction():
         weights = [torch.ones_like(y).detach() if g is None else g.detach() for y, g in pairs]
+        scales = {1.0 if y.grad_fn is None else y.grad_fn.metadata.get(_SCALE, 1.0) for y in roots}
     creates, keeps, inputs = bool(given.get("create_graph")), given.get("retain_graph"), given.get("inputs")
     return Request(
         roots, weights, site, name,
         None if inputs is None else [x for x in _sequence(inputs) if isinstance(x, torch.Tensor)],
         all(g is None for g in v), creates, not (creates if keeps is None else keeps),
+        scale=scales.pop() if len(scales) == 1 else 1.0,
     )  # fmt: skip
 
 

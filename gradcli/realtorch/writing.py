@@ -49,6 +49,7 @@ class Request:
     modules: Mapping[int, str] = field(default_factory=dict)
     retaining: Sequence[tuple[torch.Tensor, torch.Tensor | None]] = ()  # what keeps its gradient, and that before
     returned: Sequence[Any] = ()  # by `grad`
+    scale: float = 1.0  # by which a `GradScaler` has multiplied all roots
 
 
 @dataclass(eq=False)
@@ -431,7 +432,12 @@ class Writer:
         inputs = None if request.inputs is None else [self._quantity(self.recording.value(x)) for x in request.inputs]
         options = {"function": request.function, "implicit": request.implicit, "create_graph": request.create_graph}
         b = self.recorder.begin_backward(
-            roots, v, site=request.site, inputs=None if inputs is None else tuple(inputs), **options
+            roots,
+            v,
+            site=request.site,
+            inputs=None if inputs is None else tuple(inputs),
+            scale=request.scale,
+            **options,
         )
         self.recorder.end_backward(b, received, sent, hooks, leaves, [*self._retained(arrived)], request.freed)
 

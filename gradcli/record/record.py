@@ -163,6 +163,7 @@ class Backward:
     arose: Mapping[int, tuple[tuple[Numbers, ...], tuple[Numbers, ...]]] = field(default_factory=dict)
     tangents: tuple[Numbers, ...] = ()  # of the inputs, where a script asks for a product by name
     answer: Any = None  # what it gets then: numbers, in sequences alike
+    scale: float = 1.0  # by which a `GradScaler` has multiplied the roots
 
     @property
     def returns(self) -> bool:

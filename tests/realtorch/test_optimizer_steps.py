@@ -87,6 +87,7 @@ opt.step()
 MANY = "[3., 4.] * 5000"
 
 
+@pytest.mark.every_case
 @pytest.mark.parametrize(
     ("start", "more", "between", "told"),
     [

@@ -120,3 +120,37 @@ def test_a_weight_that_the_backward_of_a_gradient_transposes_too(tmp_path):
     assert not linear.is_opaque
     assert verify(record, record.backwards[0], linear)
     assert "linear(x, w, bias=" in render_pages([page_of(record)], Look())
+
+
+@pytest.mark.every_case
+@pytest.mark.parametrize(
+    ("backward", "told"),
+    [
+        (
+            "scaler.scale(loss).backward()",
+            "what is added to each .grad is 8 times as large, until `unscale_` or `step`",
+        ),
+        ("torch.autograd.grad(scaler.scale([loss]), w)", "the returned gradients are 8 times as large, and the scaler"),
+        ("(scaler.scale(loss) + loss).backward()", ""),
+        ("loss.backward()", ""),
+        ("torch.amp.GradScaler('cpu', enabled=False).scale(loss).backward()", ""),
+        ("torch.amp.GradScaler('cpu', init_scale=1.).scale(loss).backward()", ""),
+    ],
+)
+def test_a_loss_that_a_scaler_has_multiplied_says_so(tmp_path, backward, told):
+    import torch
+
+    scale = torch.amp.GradScaler.scale
+    path = tmp_path / "scaled.py"
+    path.write_text(
+        "import torch\n"
+        "w = torch.tensor([1., 2.], requires_grad=True)\n"
+        "scaler = torch.amp.GradScaler('cpu', init_scale=8.)\n"
+        "loss = (w * w).sum()\n"
+        f"{backward}\n"
+    )
+    (record,) = run_script(path, True).records
+    text = " ".join(render_pages([page_of(record)], Look()).split())
+    assert told in text
+    assert ("note: `GradScaler.scale` multiplied the loss by 8: " in text) == bool(told)
+    assert torch.amp.GradScaler.scale is scale

@@ -59,7 +59,7 @@ def explained(
     (backward,) = record.backwards
     above: list[str] = []
     rows = flow(record, backward)
-    below = [*_without_formula(record)]
+    below = [*_scaled(backward), *_without_formula(record)]
     if len(record.operations) <= _MOST and len(rows) <= _LEAVES and _is_real(record):
         record, wrong = verified(completed(record), backward)
         above += [_disagreement(record, backward, o) for o in wrong]
@@ -126,6 +126,16 @@ def _disagreement(record: Record, backward: Backward, o: Operation) -> str:
         )
     please = ": please report it" if is_exact else ""
     return f"note: gradcli's formula of `{o.row}` (line {o.site.line}) does not give PyTorch's numbers{please}"
+
+
+def _scaled(backward: Backward) -> Iterator[str]:
+    """Yield that a `GradScaler` has scaled the loss, and what divides the gradients again."""
+    if backward.scale != 1:
+        times = f"{backward.scale:.10g} times as large"
+        what = f"what is added to each .grad is {times}, until `unscale_` or `step` of the scaler divides it"
+        if backward.returns:
+            what = f"the returned gradients are {times}, and the scaler does not divide them"
+        yield f"note: `GradScaler.scale` multiplied the loss by {backward.scale:.10g}: {what}"
 
 
 def _without_formula(record: Record) -> Iterator[str]:
