@@ -159,7 +159,7 @@ class _Reader:
     def _element(self, expr: ArrayElement) -> Node:
         elements, symbols = expr.parts()
         index = tuple(map(int, symbols))
-        array = self._array(elements.tolist()) if elements.shape else self._letter(elements.item().name)
+        array = self._array(elements.tolist())
         whole = Node(expr.op, (array,), tuple(i + 1 for i in index), expr.settings, "float64")  # at least so large
         return Node("index", (whole,), (), (index,), "float64") if index else whole
 

@@ -240,6 +240,7 @@ FOUND = [
     ("backward", "y=cot(x-x)", "--at", "x=1", "--v", "1", "--v", "1", "--steps"),
     ("backward", "y=x*z", "--at", "x=1e308,z=1", "--v", "1", "--v", "1"),
     ("backward", "y=" + "[" * 70 + "x" + "]" * 70, "--at", "x=1", "--v", "ones"),
+    ("jacobian", "y=(x+x).median()", "--at", "x=2"),
     ("jvp", "y=(-rnn_relu(M,x))", "--at", "x=0,M=[[0,0],[0,0]]"),
     ("backward", "y=x" + "[None]" * 70, "--at", "x=1", "--v", "ones"),
 ]
