@@ -208,7 +208,7 @@ def test_own_functions_stand_in_the_chain_with_others(run):
     assert "p, q = Pair(y, h, 2)" in out
     assert "y\u0304 = Pair.backward(p\u0304, q\u0304)[0] = " in out
     # p = 54·w³, q = 9·w² + 3·w and loss = p·q + w: its derivative is 2430·w⁴ + 648·w³ + 1
-    assert "w.grad = 3*Square.backward(y\u0304) + 3*Pair.backward(p\u0304, q\u0304)[1] + 1 = [3079, 44065]" in out
+    assert "w.grad = 3*(Square.backward(y\u0304) + Pair.backward(p\u0304, q\u0304)[1]) + 1 = [3079, 44065]" in out
     assert "w.grad: None → [3079, 44065]" in out
 
 
