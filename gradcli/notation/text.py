@@ -71,9 +71,8 @@ def _infix(row: Operation) -> Rule:
             return _call(w, node)  # a typed 1/0 is refused as a mistake: div(1, 0) is its number
         # A sign in front needs no brackets: -a*b.
         signed = binds == Binds.PRODUCT and (a.is_constant or operand(a, "neg") is not None)
-        return Written(
-            f"{w.argument(a, Binds.SUM if signed else left)}{spaced}{w.argument(b, right, first=False)}", binds
-        )
+        before = w.argument(a, Binds.SUM if signed else left)
+        return Written(f"{before}{spaced}{w.argument(b, right, first=level == Binds.CONDITION)}", binds)  # x <= -1
 
     return write
 
