@@ -135,14 +135,13 @@ LAZY = {
     "gradcli.api.systems": {"notebook", "recordings"},
     "gradcli.data.arrays": {"csv.parsers", "text_files"},
     "gradcli.engine.compiled": {"jax_kernel", "llvm.code", "llvm.kernel"},  # by the engine
-    "gradcli.process.memory": {"child"},
     "gradcli.pytorch.session": {"names", "cuts", "dtypes", "generator", "modes", "printing", "record"},
     "gradcli.report.data.json": {"text_math"},
     "gradcli.report.prose": {"layout"},
     "gradcli.report.render": {"pictures.render"},  # of documents
     # by what happens, and by the format
     "gradcli.script.explainer": {"pages.page", "pages.rows", "pages.steps", "errors.why"},
-    "gradcli.script.under_pytorch.explainer": {"under_pytorch.page", "pages.steps", "errors.why"},
+    "gradcli.script.under_pytorch.explainer": {"under_pytorch.page", "pages.steps", "errors.under_pytorch", "errors.why"},
     "gradcli.script.pages.page": {"pages.functions", "pages.request"},  # by what is called
 }
 

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import json
-import time
 
 import numpy as np
 import pytest
-from conftest import long
 from hypothesis import example, given
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
 from gradcli.data import numbers
-from gradcli.data.csv.parsers import Table, parse
 from gradcli.data.numbers import lines_of, rows_of
 
 pytest.importorskip("pyarrow")
@@ -83,20 +80,3 @@ def test_lines_are_the_same_with_and_without_pyarrow(monkeypatch):
 
 def test_what_is_copied_is_left_to_others():
     assert rows_of([np.array([1.0]), np.array(["a"], dtype=object)]) is None
-
-
-@long
-def test_no_column_is_written_number_by_number():
-    columns = [np.random.default_rng(k).normal(size=2**17) * scale for k, scale in enumerate((1.0, 1e-12, 1e-5, 1e12))]
-    rows = rows_of(columns) or b""
-
-    def seconds(work):
-        times = []
-        for _ in range(5):
-            start = time.process_time()
-            work()
-            times.append(time.process_time() - start)
-        return min(times)
-
-    reading = seconds(lambda: parse(rows, Table(",", len(columns)), range(len(columns))))
-    assert seconds(lambda: rows_of(columns)) < 6 * reading  # about 2; `repr` of each number takes 10 times as long

@@ -142,7 +142,7 @@ def test_a_hessian_entry_by_entry_has_its_lower_half_without_zeros(cli):
     ("formula", "value", "slope"),
     [
         ("x*x", r"x \cdot x", "2 x"),
-        ("-x*x**3*x", r"-x \cdot x^{3} x", "- 5 x^{4}"),
+        ("-x*x**3*x", r"-x \cdot x^{3} x", "-5 x^{4}"),
         ("x*b*b", r"x b \cdot b", "b^{2}"),
         ("x*b", "x b", "b"),
         ("x**2*x", "x^{2} x", "3 x^{2}"),

@@ -185,7 +185,7 @@ ERRORS = {
     "step": (
         "import torch\nw = torch.ones(2, requires_grad=True)\nopt = torch.optim.SGD([w], lr=0.1)\nl = (w**2).sum()\n"
         "l.backward(retain_graph=True)\nopt.step()\nl.backward()\n",
-        ["line 6, `opt.step()`, changes w in place", "line 6: (remove it) line 7: l.backward() opt.step()"],
+        ["line 6, `opt.step()`, changes w in place", "or compute the loss again after it, with the new values"],
     ),
     "detach": (
         X + "h = x.detach()\ny = h.sum()\ny.backward()\n",

@@ -112,7 +112,7 @@ def test_a_wrong_backward_is_wrong_and_told_why(name, check):
 
 
 SAID = {
-    "SwishBad": "missing: + v*x*sigmoid(x)*(1 - sigmoid(x))",
+    "SwishBad": "missing: + x*v*sigmoid(x)*(1 - sigmoid(x))",
     "StraightThroughBad": "times 0, the derivative of sign(x)",
     "InNumpyBad": "it differs from the derivative",
     "NormBad": "the factor v is missing",

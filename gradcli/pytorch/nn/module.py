@@ -287,7 +287,7 @@ class Module:
             yield m
 
     def get_submodule(self, target: str) -> Any:
-        return dict(self.named_modules())[target]
+        return dict(self.named_modules(remove_duplicate=False))[target]
 
     def get_parameter(self, target: str) -> Any:
         return dict(self.named_parameters())[target]
