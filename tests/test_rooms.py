@@ -141,7 +141,12 @@ LAZY = {
     "gradcli.report.render": {"pictures.render"},  # of documents
     # by what happens, and by the format
     "gradcli.script.explainer": {"pages.page", "pages.rows", "pages.steps", "errors.why"},
-    "gradcli.script.under_pytorch.explainer": {"under_pytorch.page", "pages.steps", "errors.under_pytorch", "errors.why"},
+    "gradcli.script.under_pytorch.explainer": {
+        "under_pytorch.page",
+        "pages.steps",
+        "errors.under_pytorch",
+        "errors.why",
+    },
     "gradcli.script.pages.page": {"pages.functions", "pages.request"},  # by what is called
 }
 
