@@ -290,10 +290,10 @@ class Module:
         return dict(self.named_modules(remove_duplicate=False))[target]
 
     def get_parameter(self, target: str) -> Any:
-        return dict(self.named_parameters())[target]
+        return dict(self.named_parameters(remove_duplicate=False))[target]
 
     def get_buffer(self, target: str) -> Any:
-        return dict(self.named_buffers())[target]
+        return dict(self.named_buffers(remove_duplicate=False))[target]
 
     def state_dict(self, *, prefix: str = "", keep_vars: bool = False) -> OrderedDict[str, Tensor]:
         result: OrderedDict[str, Tensor] = OrderedDict()
