@@ -18,7 +18,7 @@ def opened_by_name(graph: Graph, names: Sequence[str]) -> Graph:
     Errors: `InputError` for a name that is not that of a call.
 
     >>> from gradcli import parse
-    >>> graph = parse("y = mse_loss(x, t)", x=3, t=3)
+    >>> graph = parse("y = mse_loss(x, t)", x=(3,), t=(3,))
     >>> [n.op for n in opened_by_name(graph, ["y"]).nodes if n.args]
     ['sub', 'pow', 'mean']
     """
