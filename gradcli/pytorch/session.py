@@ -10,7 +10,7 @@ import os
 import sys
 import threading
 import types
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
@@ -21,6 +21,7 @@ from typing import Any
 
 from gradcli.files import program_text
 from gradcli.graph import shapes
+from gradcli.process.script import Script
 from gradcli.process.script_imports import ScriptImports
 from gradcli.process.tracebacks import exit_status, traceback_text
 from gradcli.pytorch.functions import fact
@@ -174,20 +175,6 @@ class _Script(importlib.abc.InspectLoader):
         return compile(script.source if script.data is None else script.data, script.name, "exec", dont_inherit=True)
 
 
-@dataclass(frozen=True)
-class Script:
-    """A script: its text, its name in tracebacks, its folder (None where it has none), and its arguments.
-
-    `data` are the bytes of a file, which Python decodes by the encoding that they declare.
-    """
-
-    source: str
-    name: str
-    folder: str | None
-    arguments: Sequence[str] = ()
-    data: bytes | None = None
-
-
 @dataclass
 class Ending:
     """The end of a script: its status, and the uncaught exception."""
@@ -312,9 +299,3 @@ def _reworded(error: BaseException) -> None:
             error.args = (error.args[0].replace("'function'", "'builtin_function_or_method'"),)
     elif type(error) is TypeError and error.args == ("'Size' object is not callable",):
         error.args = ("'torch.Size' object is not callable",)
-
-
-def source_line(script: Script, number: int) -> str:
-    """Return a line of a script, stripped."""
-    lines = script.source.splitlines()
-    return lines[number - 1].strip() if 0 < number <= len(lines) else ""

@@ -9,6 +9,8 @@ import numpy as np
 
 Array = np.ndarray[Any, Any]
 
+_EXACT = 1_000  # numbers that are converted by their decimals: a million would take a second
+
 
 @dataclass(frozen=True, eq=False)
 class Numbers:
@@ -69,3 +71,14 @@ class Numbers:
 
     def __hash__(self) -> int:
         return hash(self._key())
+
+
+def decimal(array: Array) -> Array:
+    """Return float32 numbers as the decimals that they were typed as, in float64; many of them as they are.
+
+    >>> decimal(np.array([0.1], np.float32))
+    array([0.1])
+    """
+    if array.dtype == np.float32 and array.size <= _EXACT:
+        return np.array([float(str(v)) for v in array.reshape(-1)]).reshape(array.shape)
+    return array.astype(float)

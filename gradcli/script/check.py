@@ -5,8 +5,8 @@ from __future__ import annotations
 import io
 import warnings
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import redirect_stdout
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, redirect_stdout
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -15,7 +15,7 @@ import numpy as np
 from gradcli.engine.differences import along
 from gradcli.graph.construct import broadcast, total
 from gradcli.graph.graph import Graph
-from gradcli.graph.node import const, leaf
+from gradcli.graph.node import Node, const, leaf
 from gradcli.graph.rewrite import are_equal, substituted
 from gradcli.pages.check.claim import Case, derivative
 from gradcli.pages.check.page import check_page
@@ -24,20 +24,18 @@ from gradcli.pages.check.reasons import times_the_right_value
 from gradcli.pages.check.verdicts import WHY, CheckResult, Settings, Verdict, check
 from gradcli.pages.results import PLAIN
 from gradcli.pages.sections import Section, Text
+from gradcli.process.script import Script
 from gradcli.process.tracebacks import text_of
-from gradcli.pytorch.record import Listener
-from gradcli.pytorch.session import Script
-from gradcli.pytorch.tensor import new
+from gradcli.pytorch.replay import OUTPUT, Applications, Applied, as_double, replayed
 from gradcli.report.data import json
 from gradcli.report.render import Look, render_pages
 from gradcli.script.corrected import corrected
 from gradcli.script.errors.source import Change
 from gradcli.script.errors.source import Text as Source
-from gradcli.script.replay import Applied, Replay, as_double, drawn, replayed
+from gradcli.script.recorded import recorded
 from gradcli.script.shown import Printed
-from gradcli.script.written import decimal
+from gradcli.script.system import Recorded
 
-MOST = 20  # calls of a function that are checked
 _LOOSE = 1e-4  # the relative error of a gradient that finite differences alone call right
 _TOLERANCE = 1.5e-6  # by points alone: no proof is asked for
 
@@ -45,21 +43,18 @@ Point = dict[str, Any]
 
 
 @dataclass
-class Calls(Listener):
-    """The calls of custom functions in a script: the first of each function."""
+class Calls:
+    """The calls of custom functions in a script, which are run again once it has ended."""
 
     script: Script
     shown: Printed
     note: Callable[[str], None]
     style: str
-    explains = False
-    kept: dict[type, list[Applied]] = field(default_factory=dict)
+    applications: Applications = field(default_factory=Applications)
 
-    def applies(self, function: type, args: tuple[Any, ...], needed: tuple[bool, ...]) -> None:
-        """Keep a call."""
-        result = self.kept.setdefault(function, [])
-        if len(result) < MOST and not function.__module__.startswith(("gradcli.", "torch.")):
-            result.append(Applied.of(function, args, needed))
+    def listening(self) -> AbstractContextManager[None]:
+        """Keep the calls within a block."""
+        return self.applications.listening()
 
     def failed(self, error: BaseException, text: str) -> None:
         """Print nothing of why a script failed."""
@@ -72,7 +67,9 @@ class Calls(Listener):
         with redirect_stdout(io.StringIO()), warnings.catch_warnings(), as_double():
             warnings.simplefilter("ignore")
             fixes: list[Change] = []
-            verdicts = [v for calls in self.kept.values() if calls for v in _verdicts(calls, self.script, fixes)]
+            verdicts = [
+                v for calls in self.applications.kept.values() if calls for v in _verdicts(calls, self.script, fixes)
+            ]
         empty = Graph.of({}, {})
         result = CheckResult(empty, (), PLAIN, tuple(verdicts))
         if not verdicts:
@@ -108,7 +105,7 @@ def _at_each(calls: Sequence[Applied], script: Script, fixes: list[Change]) -> I
     systems: list[tuple[list[Case], list[Point]]] = []
     for k, call in enumerate(calls):
         try:
-            replay = replayed(call, k)
+            replay = _replay(call, k)
             if replay is None:
                 yield from _in_numbers(call)
                 continue
@@ -129,6 +126,31 @@ def _at_each(calls: Sequence[Applied], script: Script, fixes: list[Change]) -> I
                 if verdict.verdict == "wrong":
                     index = next(i for i, name in enumerate(calls[0].names) if f"{name}.grad" == verdict.claim)
                     fixes += corrected(Source(script.name, script.source), calls[0].cls, index, case)
+
+
+@dataclass
+class Replay:
+    """A call of a Function and its backward as nodes of one graph."""
+
+    recorded: Recorded
+    outputs: Sequence[Node]
+    weights: Sequence[str]  # the names of v, one for each output
+    gradients: Mapping[str, Node]  # what backward returns, by the argument's name
+
+
+def _replay(call: Applied, seed: int) -> Replay | None:
+    """Run a call again; None where its forward leaves no history, or it calls a custom function itself."""
+    again = replayed(call, seed)
+    if again is None:
+        return None
+    system = recorded(again.record, again.record.backwards[0])
+    if system.functions:
+        return None
+    nodes = [system.graph.outputs[OUTPUT.format(k)] for k in range(len(again.weights) + len(again.traced))]
+    gradients = dict(zip(again.traced, nodes[len(again.weights) :], strict=True))
+    for name, a in again.constant.items():
+        gradients[name] = const(tuple(float(e) for e in a.reshape(-1)), a.shape)
+    return Replay(system, nodes[: len(again.weights)], again.weights, gradients)
 
 
 def _said(call: Applied, outputs: int, position: int) -> str:
@@ -173,21 +195,17 @@ def _same_case(case: Case, other: Case) -> bool:
 
 
 def _in_numbers(call: Applied) -> Iterator[Verdict]:
-    arrays = {i: decimal(a._a) for i, a in enumerate(call.arguments) if call.needed[i]}
-    ran = call.forward({i: new(a.copy()) for i, a in arrays.items()})
-    weights = [drawn(y._a.shape, k) for k, y in enumerate(ran.real)]
-    result = ran.backward([new(w) for w in weights])
-    for i, array in arrays.items():
-        yours = getattr(result[i], "_a", np.zeros_like(array))
-        if yours.shape == array.shape:
-            yield _compared(call, i, array, weights, yours.astype(float).reshape(-1))
+    weights, gradients = call.backward()
+    for i, array in call.numbers.items():
+        if gradients[i].shape == array.shape:
+            yield _compared(call, i, array, weights, gradients[i].astype(float).reshape(-1))
 
 
 def _compared(call: Applied, position: int, array: Any, weights: Sequence[Any], yours: Any) -> Verdict:
     """Return the verdict on the gradient of one argument, by finite differences alone."""
 
     def totals(moved: Any) -> Any:
-        result = [call.numbers({position: column.reshape(array.shape)}) for column in moved.T]
+        result = [call.forward({position: column.reshape(array.shape)}) for column in moved.T]
         return np.array([sum((y * w).sum() for y, w in zip(ys, weights, strict=True)) for ys in result])
 
     size, shape = array.size, array.shape[:-1]

@@ -8,8 +8,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from gradcli.process.script import Script
 from gradcli.process.tracebacks import text_of
-from gradcli.pytorch.session import Script
 from gradcli.script.drawing import Drawing
 from gradcli.script.shown import Printed, columns
 from gradcli.text.wrapping import in_words, wrapped

@@ -15,7 +15,7 @@ from typing import TextIO
 from gradcli.files import printable
 from gradcli.pages.live import Kernels, live
 from gradcli.pages.picture.boxes import View
-from gradcli.pytorch.session import Script
+from gradcli.process.script import Script
 from gradcli.report.documents.html import STYLE, without_style
 from gradcli.report.live.live_page import document, live_section, say, text, word
 from gradcli.script.loops import folded_loops

@@ -15,11 +15,10 @@ from gradcli.graph.vjp import sweep
 from gradcli.pages.backward.loss import loss_name
 from gradcli.pages.results import Hook, Measured
 from gradcli.record import record as records
-from gradcli.record.numbers import Numbers
+from gradcli.record.numbers import Numbers, decimal
 from gradcli.record.record import Operation
 from gradcli.script.operands import whole
 from gradcli.script.system import Recorded
-from gradcli.script.written import decimal
 
 Array = np.ndarray[Any, Any]
 

@@ -13,13 +13,12 @@ from gradcli.graph.node import Node, const, leaf
 from gradcli.graph.shapes import size_of
 from gradcli.graph.weights import Weights
 from gradcli.notation.nodes import Notation
-from gradcli.pytorch.calls import exact
-from gradcli.record.numbers import Numbers
+from gradcli.record.numbers import Numbers, decimal
 from gradcli.record.record import CallSite, Changed, Cut, Operation, Quantity, Record
 from gradcli.script.expressions import Expressions
 from gradcli.script.instances import instance
 from gradcli.script.naming import FreshNames
-from gradcli.script.written import decimal, gives, node_of, shortest
+from gradcli.script.written import exact, gives, node_of
 
 Array = np.ndarray[Any, Any]
 Local = Callable[..., str]  # what an operand was called where it was read; with True, or the function that made it
@@ -36,7 +35,7 @@ def _is_one_number(a: Array) -> bool:
 def literal(a: Array) -> Node:
     """Return a tensor's numbers as a constant."""
     numbers = a.reshape(-1)
-    values = tuple(exact(shortest(v)) for v in (numbers[:1] if _is_one_number(numbers) else numbers))
+    values = tuple(exact(v) for v in (numbers[:1] if _is_one_number(numbers) else numbers))
     return const(values[0] if len(values) == 1 else values, a.shape, "bool" if a.dtype == bool else "float64")
 
 
@@ -44,7 +43,7 @@ def number_node(numbers: Numbers) -> Node:
     """Return indices, a position or a factor as a constant."""
     a = whole(numbers)
     if a.dtype.kind == "f":
-        return const(exact(shortest(a.reshape(-1)[0])))
+        return const(exact(a.reshape(-1)[0]))
     if a.ndim == 1 and a.size <= _AXES:
         return const(tuple(a.tolist()), a.shape, "int64")
     return const(Weights(a), a.shape, "int64")

@@ -13,15 +13,14 @@ from gradcli.errors import InputError
 from gradcli.graph.graph import Graph, scheduled
 from gradcli.graph.node import Node, const
 from gradcli.graph.operations import OPERATIONS
-from gradcli.pytorch.calls import exact
-from gradcli.record.numbers import Numbers
+from gradcli.record.numbers import Numbers, decimal
 from gradcli.record.record import NOWHERE, Backward, CallSite, Changed, Operation, Quantity, Record
 from gradcli.script.assembled import Assembly
 from gradcli.script.instances import existing_result, instance
 from gradcli.script.naming import FreshNames
 from gradcli.script.operands import Local, Operands, literal, number_node, unnamed, whole
 from gradcli.script.system import WRITTEN, Recorded, Use
-from gradcli.script.written import decimal, shortest
+from gradcli.script.written import exact
 
 MAX_STEPS = 20_000  # of a system that is looked through
 _OUTPUTS = ("y", "z", "out", "loss", "result", "\u2113")  # names for one to which the script gives none
@@ -137,7 +136,7 @@ class _Maker(Operands, Recorded):
             if i >= self.operands_of(o):
                 return number_node(x)
             is_number = x.whole.size == 1
-            return const(exact(shortest(x.whole.reshape(-1)[0]))) if is_number else self.constant(None, None, a=x.whole)
+            return const(exact(x.whole.reshape(-1)[0])) if is_number else self.constant(None, None, a=x.whole)
         if x in self.nodes:
             return self.nodes[x]
         local: Local = partial(self.local, o, i)

@@ -12,8 +12,8 @@ from types import CodeType
 from typing import Any, NamedTuple
 
 from gradcli.errors import Notes
+from gradcli.process.script import Script
 from gradcli.pytorch.recording import Tape
-from gradcli.pytorch.session import Script, source_line
 from gradcli.script.known import Known
 from gradcli.script.naming import Names
 from gradcli.script.system import Recorded
@@ -53,7 +53,7 @@ class Scene:
         """Return a line, stripped, without its comment."""
         file = self.file(line)
         is_main = file == self.script.name
-        result = source_line(self.script, line) if is_main else linecache.getline(file, line).strip()
+        result = self.script.line(line) if is_main else linecache.getline(file, line).strip()
         return without_comment(result)
 
     def number(self, line: int) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Mapping
 from copy import deepcopy
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -19,27 +20,20 @@ from gradcli.lang.expressions import read_expression
 Array = np.ndarray[Any, Any]
 Meaning = Callable[..., Node | None]  # the node of a name, and of a computed one where it is compared
 
-_EXACT = 1_000  # numbers that are converted by their decimals: a million would take a second
 _WHOLE = 2**53  # below, a float that is an integer is exact
 _CLOSE = 1e-5  # of float32 numbers: no record is kept of what has no history, so it is computed again, in float64
 
 
-def shortest(value: Any) -> Any:
-    """Return a number as its shortest decimal, as it was typed (`repr`)."""
-    result = float(str(value)) if isinstance(value, np.float32) else value.item()
-    whole = isinstance(result, float) and result.is_integer() and abs(result) < _WHOLE and str(result) != "-0.0"
-    return int(result) if whole else result
+def exact(value: Any) -> int | Decimal | float:
+    """Return a number as the value of a constant: its shortest decimal, as it was typed (`repr`).
 
-
-def decimal(array: Array) -> Array:
-    """Return float32 numbers as the decimals that they were typed as, in float64; many of them as they are.
-
-    >>> decimal(np.array([0.1], np.float32))
-    array([0.1])
+    >>> exact(np.float32(0.1)), exact(np.float64(3)), exact(np.float64("inf"))
+    (Decimal('0.1'), 3, inf)
     """
-    if array.dtype == np.float32 and array.size <= _EXACT:
-        return np.array([float(str(v)) for v in array.reshape(-1)]).reshape(array.shape)
-    return array.astype(float)
+    number = float(str(value)) if isinstance(value, np.float32) else value.item()
+    if isinstance(number, int) or (number.is_integer() and abs(number) < _WHOLE and str(number) != "-0.0"):
+        return int(number)
+    return Decimal(repr(number)) if np.isfinite(number) else number
 
 
 class _WithoutTorch(ast.NodeTransformer):

@@ -14,7 +14,8 @@ from conftest import each
 
 from gradcli.guide.messages import find
 from gradcli.guide.topics import PARTS, topic_named, topics
-from gradcli.pytorch.session import MODULES, Script, public, run
+from gradcli.process.script import Script
+from gradcli.pytorch.session import MODULES, public, run
 
 MESSAGES = [
     pytest.param(topic, section, id=section.heading[:60])

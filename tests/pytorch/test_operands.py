@@ -9,8 +9,9 @@ import warnings
 import numpy as np
 import pytest
 
+from gradcli.process.script import Script
 from gradcli.pytorch import recipes
-from gradcli.pytorch.session import Script, run
+from gradcli.pytorch.session import run
 
 # Views whose base is changed in place get a new step, of the recipe that made them: recipes that are gone meanwhile,
 # more than are kept, are not taken for others.

@@ -15,7 +15,8 @@ from comparison import difference
 from conftest import some
 
 import samples
-from gradcli.pytorch.session import Script, run
+from gradcli.process.script import Script
+from gradcli.pytorch.session import run
 
 SCRIPTS = scripts()
 RECORDED = recorded()

@@ -9,8 +9,9 @@ from contextlib import nullcontext, redirect_stderr, redirect_stdout
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from gradcli.process.script import Script
 from gradcli.process.tracebacks import traceback_text
-from gradcli.pytorch.session import Script, run
+from gradcli.pytorch.session import run
 from gradcli.record.record import Record
 
 SCRIPTS = sorted((Path(__file__).parent / "scripts").glob("*.py"))

@@ -6,7 +6,8 @@ import pytest
 
 pytest.importorskip("torch", reason="the tests of --torch need PyTorch")
 
-from gradcli.pytorch.session import Script, run
+from gradcli.process.script import Script
+from gradcli.pytorch.session import run
 from gradcli.script.errors.under_pytorch import known_under_pytorch
 from gradcli.script.errors.why import why
 

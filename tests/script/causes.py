@@ -15,7 +15,8 @@ from typing import Any, NamedTuple
 
 from detached import HEAD
 
-from gradcli.pytorch.session import Script, run
+from gradcli.process.script import Script
+from gradcli.pytorch.session import run
 from gradcli.script.errors import warnings
 from gradcli.script.errors.failure import Answer
 from gradcli.script.errors.source import Change, changed

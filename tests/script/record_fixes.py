@@ -20,8 +20,9 @@ from causes import told as said_of
 from collection import forked
 from detached import DETACHED, FIXES, SILENT, SLIPS, Silent, shown
 
+from gradcli.process.script import Script
 from gradcli.pytorch.record import Recorder
-from gradcli.pytorch.session import Script, run
+from gradcli.pytorch.session import run
 from gradcli.script.errors.source import changed
 from gradcli.script.errors.why import answer
 from gradcli.script.explainer import knows

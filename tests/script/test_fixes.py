@@ -18,10 +18,11 @@ from conftest import some
 from detached import DETACHED, FIXES, SLIPS, shown
 
 from gradcli.guide.topics import topics
+from gradcli.process.script import Script
 from gradcli.pytorch.messages import Facts, facts_of
 from gradcli.pytorch.messages import _table as messages
 from gradcli.pytorch.record import Recorder
-from gradcli.pytorch.session import Script, run
+from gradcli.pytorch.session import run
 from gradcli.script.errors import edits, fixes
 from gradcli.script.errors.source import Change, Text, changed
 from gradcli.script.errors.why import _answers, _function, _of_python

@@ -19,8 +19,9 @@ from gradcli.process.streams import flush, print_error
 from gradcli.text.plain import print_utf8
 
 if TYPE_CHECKING:
+    from gradcli.process.script import Script
     from gradcli.pytorch.messages import MissingError
-    from gradcli.pytorch.session import Ending, Script
+    from gradcli.pytorch.session import Ending
     from gradcli.script.check import Calls
     from gradcli.script.drawing import Drawing
     from gradcli.script.explainer import Explainer
@@ -375,11 +376,10 @@ def _print_missing(script: Script, error: MissingError) -> None:
     from gradcli.process import pytorch
     from gradcli.process.platform import join
     from gradcli.process.tracebacks import line_of
-    from gradcli.pytorch.session import source_line
 
     flush()
     line = line_of(error)
-    code = source_line(script, line)
+    code = script.line(line)
     hints = [f"line {line}: {code}" if code else "", error.hint or ""]
     if pytorch.is_new_enough(pytorch.version() or ""):
         file = script.name if script.folder is not None else "…"
@@ -418,7 +418,7 @@ def _write(destination: Printed, output: str | None, style: str) -> None:
 
 def _script(name: str | None, code: str | None, arguments: tuple[str, ...]) -> Script:
     from gradcli.files import note_read, reason, standard_input
-    from gradcli.pytorch.session import Script
+    from gradcli.process.script import Script
 
     if code is not None:
         words = arguments if name is None else (name, *arguments)
@@ -444,7 +444,7 @@ def _read(
     import tokenize
 
     from gradcli.files import read_bytes
-    from gradcli.pytorch.session import Script
+    from gradcli.process.script import Script
 
     with opened as file:
         data = read_bytes(file, label, MAX_SCRIPT_BYTES)

@@ -12,8 +12,8 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
+from gradcli.process.script import Script
 from gradcli.process.tracebacks import text_of
-from gradcli.pytorch.session import Script
 from gradcli.record.record import Operation, Quantity
 from gradcli.script.errors.source import Change, Text, text_at
 from gradcli.script.errors.syntax import N, Position, called, end, parts, start

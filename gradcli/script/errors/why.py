@@ -9,8 +9,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from gradcli.process.script import Script
 from gradcli.process.tracebacks import text_of
-from gradcli.pytorch.session import Script
 from gradcli.pytorch.tables import pytorch_names
 from gradcli.script.errors.failure import Answer, Failure, Knows
 from gradcli.script.errors.source import Change

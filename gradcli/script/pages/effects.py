@@ -21,7 +21,7 @@ from gradcli.pages.sections import (
     VectorProduct,
     sentence,
 )
-from gradcli.record.numbers import Numbers
+from gradcli.record.numbers import Numbers, decimal
 from gradcli.record.record import Contribution, Hook
 from gradcli.script.errors.source import text_at
 from gradcli.script.errors.syntax import parts
@@ -31,7 +31,6 @@ from gradcli.script.operands import whole
 from gradcli.script.pages.quantities import all_of, by_module
 from gradcli.script.scene import CallScene
 from gradcli.script.system import Recorded
-from gradcli.script.written import decimal
 from gradcli.text.wrapping import in_words
 
 Sentence = tuple[Math, ...]

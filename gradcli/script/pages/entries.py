@@ -15,9 +15,8 @@ from gradcli.graph.node import Constant, Node, const, leaf
 from gradcli.notation.nodes import Notation
 from gradcli.notation.numbers import array_text, number_text
 from gradcli.notation.text import exact_text
-from gradcli.record.numbers import Numbers
+from gradcli.record.numbers import Numbers, decimal
 from gradcli.record.record import Assignment, OptimizerStep, Update
-from gradcli.script.written import decimal
 
 Values = Mapping[str, Any]  # arrays by the names of a rule
 

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from gradcli.errors import InputError
 from gradcli.notation.numbers import array_text
 from gradcli.pages.sections import Grid, Math, Page, Section, Text
-from gradcli.pytorch.session import Script
+from gradcli.process.script import Script
 from gradcli.record.numbers import Numbers
 from gradcli.record.record import Backward, Operation, Record
 from gradcli.script.errors.warnings import Warned, warned
