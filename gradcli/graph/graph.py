@@ -20,7 +20,8 @@ class Graph:
 
     `names` has what the user called computed nodes, in the order of the text, outputs included; a node may have
     several names.  `spans` has the position of a node in the user's text.  `parts` has the part of a model that a node
-    belongs to, a path such as `/encoder/layer.0/Conv`.
+    belongs to, a path such as `/encoder/layer.0/Conv`.  `variables` has, of a node that a function or a model computes,
+    the variable that it is a value of: one name in all rounds of a loop.
 
     >>> from gradcli.graph.node import leaf
     >>> x = leaf()
@@ -37,6 +38,7 @@ class Graph:
     names: Mapping[str, Node] = field(default_factory=dict)
     spans: Mapping[Node, Span] = field(default_factory=dict)
     parts: Mapping[Node, str] = field(default_factory=dict)
+    variables: Mapping[Node, str] = field(default_factory=dict)
 
     @classmethod
     def of(

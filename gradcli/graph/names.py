@@ -76,6 +76,15 @@ def array_name(name: str) -> str:
     return name.array if isinstance(name, ElementName) else name
 
 
+def variable_name(name: str) -> str:
+    """Return the variable that a name is a value of, without the number that tells its values apart.
+
+    >>> [variable_name(name) for name in ("h_2", "_cell_Tanh_12_output_0", "_cell_Tanh_output_0")]
+    ['h', 'cell_Tanh', 'cell_Tanh']
+    """
+    return re.sub(r"(_\d+)?(_output_0|(?<!_output)_\d+)$", "", name).lstrip("_") or name
+
+
 def element_names(name: str, shape: tuple[int, ...]) -> list[str]:
     """Return the names of an array's elements, in row-major order; a scalar's name is its own.
 

@@ -30,11 +30,13 @@ class Subsystem(Protocol):
     `label` is the file as the user named it, `parameters` its inputs, `weights` its constants that may be inputs,
     `names` what it computes, and `outputs` those of them that are its results.  `notes` are for the user.  `spans` has
     where the nodes were written that `build` returned last, as far as that is known, and `parts` the part of a model
-    that they belong to, as a path: a picture has one box for a part.
+    that they belong to, as a path: a picture has one box for a part.  `variables` has what each is
+    a value of, where a loop computes several.
     """
 
     spans: Mapping[Node, Span]
     parts: Mapping[Node, str]
+    variables: Mapping[Node, str]
 
     @property
     def label(self) -> str:

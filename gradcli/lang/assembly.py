@@ -35,6 +35,7 @@ class Assembly:
         self.names: dict[str, Node] = {}
         self.spans: dict[Node, Span] = {}
         self.parts: dict[Node, str] = {}
+        self.variables: dict[Node, str] = {}
         self.elements: dict[str, dict[tuple[int, ...], Node]] = {}
         self.vectors: dict[str, list[tuple[tuple[Array, ...], Node]]] = {}  # that loops assign, with their indices
         self.first: dict[str, Span] = {}  # of the elements of each
@@ -87,6 +88,7 @@ class Assembly:
         self.names.update(nodes)
         self.spans.update(part.spans)
         self.parts.update(part.parts)
+        self.variables.update(part.variables)
 
     def finish(self, outputs: Collection[str], begun: Collection[str | None]) -> None:
         """Put together the vectors that no statement has used as a whole; others may have no element 0.
@@ -145,7 +147,8 @@ class Assembly:
         needed = needed_for(chosen.values(), nodes)
         names = {name: n for name, n in self.names.items() if n in needed}
         needed.update(inputs.values())
-        return Graph(tuple([n for n in nodes if n in needed]), inputs, chosen, names, self.spans, self.parts)
+        known = self.spans, self.parts, self.variables
+        return Graph(tuple([n for n in nodes if n in needed]), inputs, chosen, names, *known)
 
 
 def _assembled(name: str, pieces: Sequence[tuple[Array, Node]]) -> Node:

@@ -10,9 +10,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from gradcli.errors import InputError
+from gradcli.graph.names import identifier
 from gradcli.graph.node import Node
 from gradcli.onnx.files import array, initializers
-from gradcli.onnx.values import KNOWN, Value, axis_of, concatenate, cut, reshape
+from gradcli.onnx.values import KNOWN, Value, axis_of, gather, stack
 
 MAX_ROUNDS = 10_000  # of a loop
 MAX_ALL_ROUNDS = 30_000  # of all loops, within each other too
@@ -29,6 +30,7 @@ class Inner(NamedTuple):
     scope: MutableMapping[str, Value | None]
     opsets: Mapping[str, int]
     depth: int
+    variables: MutableMapping[Node, str]  # the names of results within the node
 
     def results(self, graph: Any, inputs: Values) -> list[Value | None]:
         """Return the outputs of a graph for these inputs."""
@@ -37,6 +39,9 @@ class Inner(NamedTuple):
         values |= dict(zip((v.name for v in graph.input), inputs, strict=False))
         scope = ChainMap(values, self.scope)
         self.run(graph.node, scope, self.opsets, self.depth)
+        for name, value in values.items():
+            if isinstance(value, Node) and value.args and not any(value is x for x in inputs):
+                self.variables.setdefault(value, identifier(name))
         missing = next((v.name for v in graph.output if v.name not in scope), None)
         if missing is not None:
             raise InputError("a graph within it does not compute its output", hint="the model is damaged")
@@ -60,7 +65,7 @@ def _if(inner: Inner, inputs: Values, graphs: Mapping[str, Any], _: Mapping[str,
 
 def _loop(inner: Inner, inputs: Values, graphs: Mapping[str, Any], _: Mapping[str, Any]) -> list[Value | None]:
     count, going, state = _known(inputs[0], "number of rounds"), _known(inputs[1], "condition"), [*inputs[2:]]
-    scanned: list[list[Value]] = [[] for _ in range(len(graphs["body"].output) - 1 - len(state))]
+    scanned: list[list[Value | None]] = [[] for _ in range(len(graphs["body"].output) - 1 - len(state))]
     k = 0
     while (count is None or k < count) and going is not False and going != 0:
         if k >= MAX_ROUNDS:
@@ -68,16 +73,10 @@ def _loop(inner: Inner, inputs: Values, graphs: Mapping[str, Any], _: Mapping[st
         first, *rest = inner.results(graphs["body"], [np.array(k, np.int64), np.array(True), *state])
         state = rest[: len(state)]
         for rows, value in zip(scanned, rest[len(state) :], strict=True):
-            rows.append(_one(value))
+            rows.append(value)
         going = _known(first, "condition") if first is not None else True
         k += 1
-    return [*state, *(concatenate(rows, 0) if rows else np.zeros((0,)) for rows in scanned)]
-
-
-def _one(value: Value | None) -> Value:
-    """Return a value as the only one along a new axis in front."""
-    assert value is not None
-    return reshape(value, (1, *value.shape))
+    return [*state, *(stack(rows, 0) if rows else np.zeros((0,)) for rows in scanned)]
 
 
 def _scan(inner: Inner, inputs: Values, graphs: Mapping[str, Any], attributes: Mapping[str, Any]) -> list[Value | None]:
@@ -95,26 +94,17 @@ def _scan(inner: Inner, inputs: Values, graphs: Mapping[str, Any], attributes: M
     rounds = sequences[0].shape[axes[0]]
     if rounds > MAX_ROUNDS:
         raise InputError(f"a scan of more than {MAX_ROUNDS:,} rounds is not supported")
-    rows: list[list[Value]] = [[] for _ in range(outputs)]
+    rows: list[list[Value | None]] = [[] for _ in range(outputs)]
     for k in range(rounds):
-        at = [_slice(x, a, rounds - 1 - k if d else k) for x, a, d in zip(sequences, axes, directions, strict=True)]
+        steps = [np.array(rounds - 1 - k if backwards else k) for backwards in directions]
+        at = [gather(x, axis, step) for x, axis, step in zip(sequences, axes, steps, strict=True)]
         results = inner.results(body, [*state, *at])
         state = results[: len(state)]
         for part, value in zip(rows, results[len(state) :], strict=True):
-            assert value is not None
             part.append(value)
     ends = attributes.get("scan_output_axes", [0] * outputs)
     ways = attributes.get("scan_output_directions", [0] * outputs)
-    return [*state, *(_stacked(part[::-1] if d else part, a) for part, a, d in zip(rows, ends, ways, strict=True))]
-
-
-def _slice(x: Value, axis: int, k: int) -> Value:
-    return reshape(cut(x, axis, range(k, k + 1)), (*x.shape[:axis], *x.shape[axis + 1 :]))
-
-
-def _stacked(parts: Sequence[Value], axis: int) -> Value:
-    axis = axis_of(axis, len(parts[0].shape) + 1)
-    return concatenate([reshape(p, (*p.shape[:axis], 1, *p.shape[axis:])) for p in parts], axis)
+    return [*state, *(stack(part[::-1] if d else part, a) for part, a, d in zip(rows, ends, ways, strict=True))]
 
 
 CONTROL = {"If": _if, "Loop": _loop, "Scan": _scan}

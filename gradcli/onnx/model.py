@@ -44,6 +44,7 @@ class Model:
         self.label = path
         self.spans: Mapping[Node, Span] = self._translator.spans
         self.parts: Mapping[Node, str] = self._translator.parts
+        self.variables: Mapping[Node, str] = self._translator.variables
         self.notes: list[str] = []
         self._initializers = initializers(self._graph)
         self._identifiers: dict[str, str] = {}
@@ -157,7 +158,7 @@ class Model:
 
     def _named(self, scope: Scope) -> dict[str, Node]:
         """Return the nodes by their names; what is known and no result has none."""
-        read = {name for node in self._nodes for name in node.input}
+        read = {name for node in self._nodes for name in _reads(node)}
         result: dict[str, Node] = {}
         for name in self._initializers:
             value = scope[name]
@@ -193,24 +194,21 @@ def _needed(nodes: Sequence[Any], results: Sequence[str]) -> list[Any]:
     for node in reversed(nodes):
         if not wanted.isdisjoint(node.output):
             needed.append(node)
-            wanted.update(node.input)
-            for attribute in node.attribute:
-                for graph in ([attribute.g] if attribute.HasField("g") else []) + list(attribute.graphs):
-                    wanted.update(_reads(graph))
+            wanted |= _reads(node)
     return needed[::-1]
 
 
-def _reads(graph: Any) -> set[str]:
-    """Return all names that the nodes of a graph within a node mention."""
-    result: set[str] = {v.name for v in graph.output}
-    waiting = [graph]
+def _reads(node: Any) -> set[str]:
+    """Return the names that a node reads, and all that the nodes of graphs within it do."""
+    result: set[str] = set()
+    waiting = [node]
     while waiting:
-        graph = waiting.pop()
-        for node in graph.node:
-            result.update(node.input)
-            for attribute in node.attribute:
-                waiting += ([attribute.g] if attribute.HasField("g") else []) + list(attribute.graphs)
-        result.update(v.name for v in graph.output)
+        node = waiting.pop()
+        result.update(node.input)
+        for attribute in node.attribute:
+            for graph in ([attribute.g] if attribute.HasField("g") else []) + list(attribute.graphs):
+                waiting += graph.node
+                result.update(v.name for v in graph.output)
     return result
 
 

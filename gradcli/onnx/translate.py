@@ -14,7 +14,7 @@ from gradcli.errors import InputError, Source, Span
 from gradcli.files import printable
 from gradcli.graph.array import Array
 from gradcli.graph.dtypes import DType
-from gradcli.graph.names import identifier
+from gradcli.graph.names import identifier, variable_name
 from gradcli.graph.node import Node
 from gradcli.onnx import operators as operators  # registers them
 from gradcli.onnx.control import CONTROL, MAX_ALL_ROUNDS, Inner
@@ -46,6 +46,7 @@ class Translator:
         self.functions = {(_domain(f.domain), f.name): f for f in model.functions}
         self.spans: dict[Node, Span] = {}
         self.parts: dict[Node, str] = {}
+        self.variables: dict[Node, str] = {}  # in the order in which they are computed
         self._count = 0
         self._rounds = 0
         self._bytes = 0
@@ -97,9 +98,12 @@ class Translator:
             raise InputError(f"the loops of `{self.label}` have more than {MAX_ALL_ROUNDS:,} rounds")
 
     def _note(self, node: Any, results: Sequence[Value | None]) -> None:
-        """Note to which node of the model the nodes belong that it has added, and how a page writes it."""
+        """Note to which node of the model the nodes belong that it has added, their names, and how a page writes it."""
         part = printable(node.name or node.output[0])
         added = 0
+        for name, result in zip(node.output, results, strict=False):
+            if isinstance(result, Node):
+                self.variables.setdefault(result, variable_name(identifier(name)))
         for result in results:
             waiting = [result] if isinstance(result, Node) else []
             while waiting:
@@ -131,7 +135,7 @@ class Translator:
         if name in ("If", "Loop", "Scan"):
             graphs = {a.name: a.g for a in node.attribute if a.HasField("g")}
             attributes = {a.name: self._attribute(a) for a in node.attribute if a.name not in graphs}
-            inner = Inner(self.run, self._begin_round, self.folder, scope, opsets, depth + 1)
+            inner = Inner(self.run, self._begin_round, self.folder, scope, opsets, depth + 1, self.variables)
             with _fitting():
                 return CONTROL[name](inner, inputs, graphs, attributes)
         opset = opsets.get(domain, 1)

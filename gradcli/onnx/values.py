@@ -196,3 +196,19 @@ def concatenate(parts: Sequence[Value], axis: int) -> Value:
         raise InputError(
             "shapes " + " and ".join(str(p.shape) for p in parts[:6]) + " cannot be concatenated"
         ) from None
+
+
+def stack(parts: Sequence[Value | None], axis: int) -> Value:
+    """Return arrays of one shape along a new axis.
+
+    >>> stack([np.array([1, 2]), np.array([3, 4])], -1).tolist()
+    [[1, 3], [2, 4]]
+    """
+    values = [p for p in parts if p is not None]
+    shape = values[0].shape
+    if len(values) < len(parts) or any(v.shape != shape for v in values):
+        raise InputError("the rounds of a loop have results of different shapes")
+    axis = axis_of(axis, len(shape) + 1)
+    check_size((*shape, len(values)))
+    known = [v for v in values if not isinstance(v, Node)]
+    return np.stack(known, axis) if len(known) == len(values) else construct.stack([*map(lift, values)], axis)

@@ -100,42 +100,64 @@ class Program:
         return isinstance(name, ElementName)
 
 
-class _Function(Program):
-    """A Python function that was traced: a variable that it assigns again has names h, h_2, h_3, … on pages."""
+class _Variables(Program):
+    """A function or a model, whose variables have a value a round: names h, h_2, h_3, … on pages, or none."""
 
     def __init__(self, graph: Graph) -> None:
         super().__init__()
-        self.spans, self.labels = graph.spans, graph.labels
-        self.source = next(iter(graph.spans.values())).source.text
+        self.spans = {n: span for n, span in graph.spans.items() if span.source.is_python}
+        self.variables = graph.variables
+        latest = dict.fromkeys(map(_without_digits, reversed([*graph.variables.values()])))
+        self.statements = {name: k for k, name in enumerate(reversed(latest))}  # in the order of the last round
+        self.positions = {n: k for k, n in enumerate(graph.variables)}
 
     def list_of(self, names: Sequence[str]) -> tuple[str, int] | None:
         """Return None: a variable becomes a list."""
         return None
 
+    def order(self, nodes: Sequence[Node]) -> Sequence[Node]:
+        """Return the nodes in the order of their variables; one that is no variable's follows what it reads."""
+        if self.spans:
+            return nodes
+        when: dict[Node, int] = {}
+        for n in nodes:
+            when[n] = max(self.positions.get(n, 0), *(when.get(a, 0) for a in n.args))
+        return sorted(nodes, key=when.__getitem__)
+
     def statement(self, node: Node) -> tuple[Hashable, int]:
-        """Return the file and the line that computed a node, which begins at a letter of the file."""
+        """Return the file and the line that computed a node, by its first letter, or the variable of a model."""
         span = self.spans.get(node)
-        return (None, 0) if span is None else (span.source.label, span.start)
+        if span is not None:
+            return span.source.label, span.start
+        name = self.variables.get(node)
+        return (None, 0) if name is None else ("", self.statements[_without_digits(name)])
 
     def variable(self, node: Node) -> str:
-        """Return the variable of a node with a name."""
-        return re.sub(r"_\d+$", "", self.labels.get(node, ""))
+        """Return the variable that a node is a value of."""
+        return self.variables.get(node, "")
 
     def label(self, node: Node, name: str) -> str:
-        """Return "": a list may take the place of each variable."""
-        return ""
+        """Return "" for a variable, whose place a list may take."""
+        return "" if node in self.variables else name
 
     def index(self, nodes: Sequence[Node], names: Sequence[str]) -> str:
-        """Return the index of the innermost loop around the lines of a round."""
+        """Return the index of the innermost loop of a function around the lines of a round."""
+        if not self.spans:
+            return ""
+        source = next(iter(self.spans.values())).source.text
         lines = {span.source.locate(span.start)[0] + 1 for n in nodes if (span := self.spans.get(n)) is not None}
-        loops = [n for n in ast.walk(ast.parse(self.source)) if isinstance(n, ast.For)]
+        loops = [n for n in ast.walk(ast.parse(source)) if isinstance(n, ast.For)]
         around = [n for n in loops if all(n.lineno <= k <= (n.end_lineno or 0) for k in lines)]
         target = max(around, key=lambda n: n.lineno).target if around else None
         return target.id.lstrip("_") if isinstance(target, ast.Name) else ""
 
     def may_hide(self, node: Node, name: str) -> bool:
-        """Return whether a name is that of a variable."""
-        return True
+        """Return whether a name is that of a variable, and not of a statement about the model."""
+        return node in self.variables
+
+
+def _without_digits(name: str) -> str:
+    return _NUMBER.sub("", name)
 
 
 class Statement(NamedTuple):
@@ -269,10 +291,10 @@ def _entries(graph: Graph, nodes: Sequence[Node], program: Program) -> list[Entr
 @lru_cache(maxsize=8)
 def loops_of_formulas(graph: Graph) -> Folded:
     """Return a graph of formulas or of a function, with loops as recurrences where a screen has fewer statements."""
-    if len(graph.names) <= SCREEN:
+    if len({*graph.names, *graph.variables}) <= SCREEN:
         return Folded(graph)
-    if any(span.source.is_python for span in graph.spans.values()):
-        return folded(graph, _Function(graph))
+    if graph.variables:
+        return folded(graph, _Variables(graph))
     texts = {span.source.text: None for span in graph.spans.values()}
     return folded(graph, Program([*texts]))
 

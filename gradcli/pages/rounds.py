@@ -9,7 +9,7 @@ import numpy as np
 
 from gradcli.errors import InputError
 from gradcli.graph.graph import Graph
-from gradcli.graph.names import AdjointName, adjoint_name, element_name
+from gradcli.graph.names import AdjointName, adjoint_name, array_name, element_name
 from gradcli.graph.node import Node, leaf
 from gradcli.graph.operations import OPERATIONS
 from gradcli.pages.mentions import DEFINITIONS, names_in
@@ -137,7 +137,7 @@ def _plain(blocks: Sequence[Block], hidden: set[str]) -> Iterator[Block]:
         lines = []
         for line in block.lines:
             left, *rest = line.sides
-            kept = [side for side in rest if hidden.isdisjoint(names_in(side))]
+            kept = [side for side in rest if hidden.isdisjoint(n for x in names_in(side) for n in (x, array_name(x)))]
             inner = isinstance(left, Name) and isinstance(left.name, AdjointName) and left.name.by in hidden
             if isinstance(left, Name) and (inner or not kept):  # an adjoint in a round, or what is computed of it
                 hidden.add(left.name)
@@ -157,7 +157,8 @@ def closed_form(loop: Recurrence, names: Mapping[Node, str]) -> Iterator[Math]:
         return
     (stem,) = loop.carried
     name = names.get(start, element_name(stem, (loop.first - 1,)))
-    if name == element_name(stem, (loop.first - 1,)) and (inner := _variable(start)) in names:
+    inner = _variable(start)
+    if name == element_name(stem, (loop.first - 1,)) and inner is not start and inner in names:
         nodes, start, name = [start, *nodes], inner, names[inner]  # y = 2*x before y = 2*y, y = 2*y, …
     import sympy
 

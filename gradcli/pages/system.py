@@ -111,7 +111,8 @@ def _equations(graph: Graph, loops: Sequence[Recurrence] = ()) -> Iterator[Calla
         if node.is_constant and isinstance(node.settings[0], Weights) and node.size > 1:
             return Line((Name(name), f"constant, {shape_text(node.shape)}"))
         value = (Value(values[name]),) if name in values else ()
-        written = "" if deep or name in assembled else written_by_user(graph, node)
+        is_of_loop = not inside.keys().isdisjoint(node.args)  # which a model writes as a call of what is not shown
+        written = "" if deep or is_of_loop or name in assembled else written_by_user(graph, node)
         if node in inside and name != graph.labels[node]:
             return Line((Name(name), Name(graph.labels[node]), *value))
         if node in inside:  # where it has no number, its statement says all

@@ -13,7 +13,7 @@ import numpy as np
 from gradcli.errors import InputError, Span
 from gradcli.graph import subsystem
 from gradcli.graph.array import Array, Named
-from gradcli.graph.names import identifier
+from gradcli.graph.names import identifier, variable_name
 from gradcli.graph.node import Node
 from gradcli.graph.rewrite import substituted
 from gradcli.graph.shapes import Shape
@@ -49,6 +49,7 @@ class FunctionSystem:
         self.conditions: list[Condition] = []  # on the nodes that `build` returned last
         self.spans: Mapping[Node, Span] = {}
         self.parts: Mapping[Node, str] = {}
+        self.variables: Mapping[Node, str] = {}
 
     @property
     def weights(self) -> Sequence[str]:
@@ -132,7 +133,8 @@ class FunctionSystem:
     def build(self, inputs: Mapping[str, Node], fixed: Named) -> Mapping[str, Node]:
         """Return the function's named nodes, computed from `inputs` instead of the leaves that it was traced with.
 
-        Sets `conditions` and `spans` to those of the new nodes. `fixed` is a part of the protocol, and is not read.
+        Sets `conditions`, `spans` and `variables` to those of the new nodes. `fixed` is a part of the protocol, and is
+        not read.
 
         Errors: `InputError` for inputs of other shapes than it was traced with.
         """
@@ -152,6 +154,7 @@ class FunctionSystem:
             for c, n in zip(self._trace.conditions, new[count : count + len(conditions)], strict=True)
         ]
         self.spans = dict(zip(new[count + len(conditions) :], graph.spans.values(), strict=True))
+        self.variables = {n: variable_name(name) for name, n in zip(graph.names, new[:count], strict=True)}
         return dict(zip(graph.names, new[:count], strict=True))
 
 

@@ -42,6 +42,13 @@ def test_what_each_round_adds_is_told(cli):
     assert f" · k=2 {adjoint[2]:.3g} · k=1 {adjoint[1]:.3g}" in text
 
 
+def test_a_loop_that_starts_from_a_sum_has_its_closed_form(cli):
+    text = "s[0] = sum(x); s[k] = s[k-1]*2 for k in 1..26; y = s[26]"
+    out = cli.done("backward", text, "--at", "x=[1,2]", "--only", "system").out
+    assert f"= {3 * 2**26:.6g}" in out
+    assert re.search(r"^s\[26\] = \d+\*s\[0\]", out, re.MULTILINE)
+
+
 def test_unrolled_each_round_is_written(cli):
     out = cli.done("backward", CHAIN, "--at", "w=0.9,x=1", "--unroll", "--only", "system").out
     assert [f"s[{k}]" in out for k in range(41)] == [True] * 41

@@ -1,0 +1,99 @@
+"""Loops of models on a page: `Loop`, `Scan`, and the rounds that an exporter wrote one by one, are recurrences."""
+
+import re
+
+import numpy as np
+import pytest
+
+from tests.onnx.builder import TensorProto, helper, info, model, node, onnx, reference, tensor
+
+ROUNDS = 30
+RNG = np.random.default_rng(5)
+W, U = 0.4 * RNG.normal(size=(3, 3)), 0.4 * RNG.normal(size=(2, 3))
+X = RNG.normal(size=(ROUNDS, 1, 2)).round(2)
+WEIGHTS = [tensor("W", W), tensor("U", U), tensor("h0", np.zeros((1, 3)))]
+STEP = [node("MatMul", "h W", "hw"), node("MatMul", "xk U", "xu"), node("Add", "hw xu", "z"), node("Tanh", "z", "out")]
+
+
+def whole(nodes, initializers):
+    return model(nodes, [info("x", X.shape)], [info("y", ())], initializers)
+
+
+def written_out():
+    """Return the model as PyTorch exports a Python loop: /Tanh_output_0, /Tanh_1_output_0, …."""
+    nodes, weights, h = [], [*WEIGHTS], "h0"
+    for k in range(ROUNDS):
+        names = {op: f"/{op}{f'_{k}' * (k > 0)}_output_0" for op in ("Constant", "Gather", "H", "X", "Add", "Tanh")}
+        weights.append(tensor(names["Constant"], k, np.int64))
+        nodes += [
+            node("Gather", f"x {names['Constant']}", names["Gather"], axis=0),
+            node("MatMul", f"{h} W", names["H"]),
+            node("MatMul", f"{names['Gather']} U", names["X"]),
+            node("Add", f"{names['H']} {names['X']}", names["Add"]),
+            node("Tanh", names["Add"], names["Tanh"]),
+        ]
+        h = names["Tanh"]
+    return whole([*nodes, node("ReduceSum", h, "y", keepdims=0)], weights)
+
+
+def loop():
+    body = helper.make_graph(
+        [node("Gather", "x k", "xk", axis=0), *STEP, node("Identity", "go", "goes")],
+        "round",
+        [info("k", (), TensorProto.INT64), info("go", (), TensorProto.BOOL), info("h", (1, 3))],
+        [info("goes", (), TensorProto.BOOL), info("out", (1, 3))],
+    )
+    counts = [tensor("n", ROUNDS, np.int64), tensor("yes", True, np.bool_)]
+    nodes = [node("Loop", "n yes h0", "end", body=body), node("ReduceSum", "end", "y", keepdims=0)]
+    return whole(nodes, [*WEIGHTS, *counts])
+
+
+def scan():
+    body = helper.make_graph(
+        [*STEP, node("Identity", "out", "row")],
+        "step",
+        [info("h", (1, 3)), info("xk", (1, 2))],
+        [info("out", (1, 3)), info("row", (1, 3))],
+    )
+    nodes = [node("Scan", "h0 x", "end rows", body=body, num_scan_inputs=1)]
+    return whole([*nodes, node("ReduceSum", "rows", "y", keepdims=0)], WEIGHTS)
+
+
+STATEMENTS = {
+    written_out: ("Gather[t-1] = x[t]", "H[t] = Tanh[t-1] @ W", "Add[t] = H[t] + X[t-1]", "Tanh[t] = tanh(Add[t])"),
+    loop: ("xk[t-1] = x[t]", "xu[t-1] = xk[t-1] @ U", "z[t] = hw[t] + xu[t-1]", "out[t] = tanh(z[t])"),
+    scan: ("xu[t-1] = x[t] @ U", "hw[t] = out[t-1] @ W", "z[t] = hw[t] + xu[t-1]", "out[t] = tanh(z[t])"),
+}
+
+
+@pytest.mark.parametrize("made", STATEMENTS)
+def test_a_loop_of_a_model_is_a_recurrence_with_the_numbers_of_the_model(cli, tmp_path, made):
+    proto = made()
+    onnx.save(proto, tmp_path / "m.onnx")
+    np.save(tmp_path / "x.npy", X)
+    out = cli.done("backward", "-F", str(tmp_path / "m.onnx"), "--at", f"x=@{tmp_path / 'x.npy'}").out
+    text = " ".join(out.split())
+    for statement in STATEMENTS[made]:
+        assert f"{statement} for t in 1..{ROUNDS - 1}" in text
+    (y,) = reference(proto, {"x": X})
+    assert re.search(rf"^y +=.*= {y:.6g}$", out, re.MULTILINE)
+    assert "h̄N" not in out
+    assert not re.search(r"_\d+_output", out)
+
+
+def test_statements_about_a_model_are_no_rounds_of_it(cli, tmp_path):
+    onnx.save(loop(), tmp_path / "m.onnx")
+    np.save(tmp_path / "x.npy", X)
+    args = ("-F", str(tmp_path / "m.onnx"), "--at", f"x=@{tmp_path / 'x.npy'}", "--only", "system")
+    out = cli.done("backward", "z1 = y**2", "z2 = z1**2", "z3 = z2**2", "z4 = z3**2", "z5 = z4**2", *args).out
+    assert [f"z{k}" in out for k in range(1, 6)] == [True] * 5
+    assert "out[t]" in out
+
+
+def test_unrolled_each_round_of_a_model_is_written(cli, tmp_path):
+    onnx.save(loop(), tmp_path / "m.onnx")
+    np.save(tmp_path / "x.npy", X)
+    args = ("-F", str(tmp_path / "m.onnx"), "--at", f"x=@{tmp_path / 'x.npy'}", "--only", "system", "--unroll")
+    out = cli.done("backward", *args).out
+    assert " for t in " not in out
+    assert [f"x[{k}] @" in " ".join(out.split()) for k in range(ROUNDS)] == [True] * ROUNDS
