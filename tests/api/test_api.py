@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
@@ -28,12 +26,6 @@ def test_a_wrong_claim_is_false():
     assert not check("f = x**2; df/dx = 3*x")
     assert check("f = x**2; df/dx = 2*x")
     assert not check("f = x**2; df/dx = 2*x; df/dx = x")
-
-
-def test_input_lines_have_shapes():
-    graph = parse("input x = [1, 2]\ninput k = 3\ny = k*x\ndy/dk = x")
-    assert {name: n.shape for name, n in graph.inputs.items()} == {"k": (), "x": (2,)}
-    assert parse("input x = [1, 2]\ny = x**2", x=(3,)).outputs["y"].shape == (3,)
 
 
 def test_a_compiled_function_gives_values_and_gradients():
@@ -107,23 +99,6 @@ def test_derivatives_are_graphs():
     assert found["f.jvp"].tolist() == [3 * 4 * 5 + 8 * 10]
     second = evaluate(hessian(graph, ["x"]), {"x": [2.0], "y": [5.0]})
     assert second["d2f/dx/dx"].tolist() == [6 * 2 * 5]
-
-
-def test_exported_code_runs():
-    namespace = {}
-    exec(export(parse("y = a*sin(b)"), "numpy", ["value", "jacobian"], name="f"), namespace)
-    assert namespace["f"](2.0, 1.0) == 2 * math.sin(1.0)
-    assert_allclose(namespace["f_jacobian"](2.0, 1.0), [[math.sin(1.0), 2 * math.cos(1.0)]])
-    assert "void f(double a, double b, double *y)" in export(parse("y = a*sin(b)"), "c", name="f")
-
-
-def test_numba_is_an_older_name_of_the_engine_llvm():
-    pytest.importorskip("llvmlite")
-    x = np.array([1.0, 3.0])
-    by_name = [gradcli.compile("y = x**2", engine=name)(x) for name in ("llvm", "numba")]
-    for values, gradients in by_name:
-        assert values["y"].tolist() == [1, 9]
-        assert gradients["x"].tolist() == [2, 6]
 
 
 def test_names_are_completed():

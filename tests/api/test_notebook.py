@@ -11,7 +11,7 @@ import pytest
 from conftest import long
 
 import gradcli
-from gradcli import InputError, check, parse, symbolic_jacobian, vjp
+from gradcli import InputError, check, parse, symbolic_jacobian
 
 
 def texts(graph):
@@ -23,11 +23,6 @@ def test_a_graph_is_a_picture_with_formulas():
     assert "t1 = x**2" in found
     assert "∂t1/∂x = 2*x" in found
     assert any(text.endswith("= 2*x + 1") for text in found)
-
-
-def test_the_graph_of_a_gradient_is_a_picture():
-    found = texts(vjp(parse("y = sum(W @ x)", W=(2, 3), x=(3,))))
-    assert any(text.startswith("W.grad = ") for text in found)
 
 
 def test_a_graph_too_large_for_a_notebook_is_told_in_words(monkeypatch):
@@ -83,13 +78,6 @@ def test_numbers_that_make_no_sense_are_told(options):
 def page_of(document):
     assert document.startswith("<!doctype html>\n")
     return ET.fromstring(document.partition("\n")[2])
-
-
-def test_a_page_of_backward_as_html(cli):
-    page = page_of(cli.done("backward", "y=x**2", "--at", "x=3", "-f", "html").out)
-    (grad,) = [text for m in page.iter("math") if ".grad" in (text := "".join(m.itertext()))]
-    assert grad == "x.grad=v·dydx=1·2x=1·6=6"
-    assert "backward()" in next(c.text for c in page.iter("code"))
 
 
 def test_html_holds_steps_images_and_hostile_names(cli, tmp_path):

@@ -10,7 +10,6 @@ import signal
 import socket
 import subprocess
 import sys
-import threading
 import time
 from pathlib import Path
 
@@ -218,27 +217,6 @@ def test_two_runs_at_once(cli, cluster, processes):
         np.testing.assert_equal(found, {c: table[c].to_numpy() for c in table.column_names})
 
 
-@pytest.mark.parametrize("rows", [0, 2], ids=["no rows", "two rows"])
-def test_a_folder_of_any_name_some_of_whose_parts_are_empty(cli, cluster, rows):
-    name = os.fsdecode(b"points of \xff.csv")
-    last = os.fsdecode(b"part.2 \xff.parquet")
-    data_set(rows, 3, "points", more={1: {"a": np.zeros(0), "b": np.zeros(0)}})
-    os.rename("points/part.2.parquet", f"points/{last}")
-    os.rename("points", name)
-    alone = cli("backward", "y=a/b", "--points", name, "--output", "alone.parquet")
-    outcome = cli("backward", "y=a/b", "--points", name, "--output", "result.parquet", *on(cluster))
-    assert outcome.err == alone.err.replace("alone", "result")
-    note = "note: `points of \ufffd.csv` contains no points, so the result has no rows\n"
-    assert (outcome.status, outcome.out, outcome.notes) == (0, "", "" if rows else note)
-    assert sorted(os.listdir("result.parquet")) == sorted(os.listdir(name))
-    os.rename(f"result.parquet/{last}", "result.parquet/part.2.parquet")
-    _, found = columns("result.parquet")
-    table = pq.read_table("alone.parquet")
-    np.testing.assert_equal(found, {c: table[c].to_numpy() for c in table.column_names})
-    assert list(found) == ["a.grad", "b.grad"]
-    assert len(found["a.grad"]) == 2 * rows
-
-
 @long
 def test_a_local_cluster(process):
     given = data_set(rows=3, count=3)
@@ -291,36 +269,6 @@ def test_a_mistake_in_one_part(cli, cluster, bad, says):
     assert os.listdir() == ["points.parquet"]
 
 
-def test_a_worker_that_goes_on_for_a_while_leaves_nothing_behind():
-    """It has not heard yet that the run is over, and writes what nobody wants."""
-    begun = threading.Event()
-
-    def write(folder):
-        end = time.monotonic() + 0.3
-        with contextlib.suppress(FileNotFoundError):
-            for k in itertools.count():
-                (folder / f".{k}").touch()
-                (folder / f".{k}").replace(folder / f"part.{k}.parquet")
-                begun.set()
-                if time.monotonic() > end:
-                    break
-
-    def interrupted():
-        with engine._folder("result.parquet") as folder:
-            for k in range(1000):  # removing them takes a while
-                (folder / f"{k}").touch()
-            workers.append(threading.Thread(target=write, args=[folder]))
-            workers[0].start()
-            assert begun.wait(HANG)
-            raise KeyboardInterrupt
-
-    workers = []
-    with pytest.raises(KeyboardInterrupt):
-        interrupted()
-    workers[0].join()
-    assert os.listdir() == []
-
-
 @pytest.mark.parametrize(
     ("address", "says"),
     [
@@ -355,19 +303,6 @@ def test_a_data_set_is_not_replaced(cli, there):
     assert err.endswith("^^^^^^^^^^^^^^\n")  # below its name, as it was typed
     assert os.lstat("result.parquet").st_ino == before.st_ino
     assert sorted(os.listdir()) == ["points.parquet", "result.parquet"]
-
-
-@pytest.mark.parametrize(
-    ("output", "says"),
-    [
-        ("no/result.parquet", "`no/result.parquet` cannot be written: no such file or directory"),
-        ("points.parquet/part.0.parquet/result.parquet", "cannot be written: not a directory"),
-    ],
-)
-def test_no_place_for_the_result(cli, output, says):
-    given = data_set(rows=3, count=2)
-    assert says in cli.refused("backward", "y=a*b", *given, "--output", output, "--engine", "dask")
-    assert os.listdir() == ["points.parquet"]
 
 
 def test_without_dask(cli, monkeypatch):

@@ -11,14 +11,10 @@ import struct
 import subprocess
 import sys
 import time
-from pathlib import Path
 
 import numpy as np
 import pytest
 from conftest import ENDINGS, HANG, interruptible, long, needs, new_terminal, some, start
-
-from gradcli.batch import cluster
-from gradcli.data import replacement
 
 fcntl, pty, resource, termios = map(pytest.importorskip, ("fcntl", "pty", "resource", "termios"))
 
@@ -124,35 +120,6 @@ def test_a_signal_leaves_the_old_file(signum, status, says, ending, old):
     assert all(contents(name) == OLD for name in before)
 
 
-@long
-@pytest.mark.parametrize("ending", ENDINGS)
-def test_a_run_that_is_not_interrupted_ends_well(forked, ending):
-    """It is the signal that the other runs ended by, not the pipe."""
-    needs(ending)
-    with in_the_middle("backward", "y=a*b", "--output", f"r.{ending}", command=[forked]) as (process, pipe):
-        assert not os.path.exists(f"r.{ending}")
-        pipe.write(b"5,7\n")
-        pipe.close()
-        out, err = process.communicate(timeout=HANG)
-        assert (out, err.partition(b": ")[0]) == (b"", f"wrote r.{ending}".encode())
-        assert process.returncode == 0
-    assert sorted(os.listdir()) == ["p.csv", f"r.{ending}"]
-    if ending == "csv":
-        assert contents("r.csv") == b"a.grad,b.grad\n" + b"2.0,1.0\n" * ROWS + b"7.0,5.0\n"
-
-
-@long
-@pytest.mark.parametrize(("signum", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)])
-def test_a_signal_ends_what_is_printed(signum, status):
-    with open("out", "w+b") as out, in_the_middle("backward", "y=a*b", stdout=out) as (process, _):
-        process.send_signal(signum)
-        _, err = process.communicate(timeout=HANG)
-        out.seek(0)
-        assert out.readline() == b"a.grad,b.grad\n"
-    assert process.returncode == status
-    assert err.decode().strip() == ("interrupted" if signum == signal.SIGINT else "")
-
-
 def hangup_ignored():
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
 
@@ -226,27 +193,6 @@ def test_a_run_that_is_alive_is_left_alone(cli, forked):
     assert sorted(os.listdir()) == ["p.csv", "p.npz", "r.csv"]
 
 
-def test_a_folder_that_a_killed_run_left_is_removed_a_day_later():
-    left = replacement.Hidden(Path("r.parquet"), Path.mkdir).path
-    (left / "part.0.parquet").touch()
-    os.utime(left, (0, 0))
-    with cluster._folder("r.parquet"):
-        assert not left.exists()
-    assert os.listdir() == ["r.parquet"]
-
-
-def test_a_mistake_at_the_end_of_a_pipe(forked):
-    put("r.csv")
-    with in_the_middle("backward", "y=a*b", "--output", "r.csv", command=[forked]) as (process, pipe):
-        pipe.write(b"5,seven\n")
-        pipe.close()
-        _, err = process.communicate(timeout=HANG)
-        assert process.returncode == 2
-    assert err.decode() == f"error: `p.csv`, line {ROWS + 2}, column `b`: `seven` is not a number\n"
-    assert contents("r.csv") == OLD
-    assert sorted(os.listdir()) == ["p.csv", "r.csv"]
-
-
 # A disk that is full, and a pipe that nobody reads
 
 
@@ -255,31 +201,6 @@ def points(count=ROWS):
     values = np.random.default_rng(0).standard_normal((2, count))
     np.savez("p.npz", a=values[0], b=values[1])
     return "--points", "p.npz"
-
-
-@pytest.mark.parametrize(
-    ("command", "ending", "old"),
-    [
-        ("backward", "csv", True),
-        ("backward", "npz", True),
-        ("backward", "parquet", True),
-        ("jacobian", "csv", False),
-    ],
-)
-def test_a_full_disk_is_told(command, ending, old):
-    needs(ending)
-    output = f"r.{ending}"
-    given = points()
-    old_files = put(output) if old else {}
-    full = {"preexec_fn": lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))}
-    with start(command, "y=a*b", *given, "--output", output, **full) as process:
-        _, err = process.communicate(timeout=HANG)
-    assert process.returncode == 2
-    said, *below = err.decode().splitlines()
-    assert said == f"error: `{output}` cannot be written: file too large"
-    assert below[-1].strip() == "^" * len(output)
-    assert {*os.listdir()} == {"p.npz", *old_files}
-    assert all(contents(name) == OLD for name in old_files)
 
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs a full device")

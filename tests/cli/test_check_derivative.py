@@ -28,24 +28,3 @@ def test_the_derivative_of_a_wrong_claim(cli, system, shapes, claim):
     assert (f"  {left} is {derivative}\n" in page) == bool(derivative)
     if derivative:
         assert cli("check", system, f"{left}={derivative}", "--shape", shapes).status == 0
-
-
-@pytest.mark.parametrize(
-    ("system", "claim", "why"),
-    [
-        (
-            "p=softmax(z); L=-log(p[0])",
-            "dL/dz=p-[0,1,0]",
-            "in ∂L/∂p you wrote 1/p[1]: the derivative of log(p[0]) is 1/p[0] (twice)",
-        ),
-        ("f=sum(z**2)+z[0]/3", "df/dz=2*z+[1,0,1]", "in [2] extra term: + 1"),
-    ],
-)
-def test_a_wrong_array_of_numbers(cli, system, claim, why):
-    (wrong,) = cli("check", system, claim, "--shape", "z=3", "-f", "json").objects
-    assert wrong["why"] == why
-
-
-def test_one_entry_is_not_off_by_the_size_of_an_axis(cli):
-    (wrong,) = cli("check", "f=x[0]**2+3*x[2]", "df/dx=[2*x[0],0,1]", "--shape", "x=3", "-f", "json").objects
-    assert wrong["why"] == "in ∂f/∂x the inner derivative is missing: times 3, the derivative of 3*x[2]"

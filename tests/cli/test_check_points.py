@@ -23,21 +23,6 @@ def test_the_wrong_points_are_counted(cli):
     assert wrong["difference"] == pytest.approx(-3, abs=10 * wrong["difference_error"])
 
 
-def test_all_right_is_status_0(cli):
-    outcome = cli("check", *SYSTEM[:1], *SYSTEM[2:], "--points", "-", stdin=POINTS)
-    assert outcome.status == 0
-    assert "finite differences agree at 3 points of standard input (1 more does not count: " in " ".join(
-        outcome.out.split()
-    )
-
-
-def test_the_page(cli):
-    out = cli("check", *SYSTEM[:2], "--points", "-", stdin=POINTS).out.splitlines()
-    assert out[0] == "df/dx = y   wrong: in ∂f/∂x you took abs(x) for x: right only where x > 0"
-    assert out[2] == "  at point 2, x = -1, y = 3: -3, yours 3, finite difference -3"
-    assert out[3].startswith("  wrong at 1 of 3 points of standard input (1 more does not count:")
-
-
 @pytest.mark.parametrize("ending", ["csv", "npz", "parquet"])
 def test_endings(cli, tmp_path, ending):
     x = np.random.default_rng(3).normal(size=(500, 2))

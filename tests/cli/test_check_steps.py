@@ -92,14 +92,6 @@ def test_a_right_claim_leaves_it_nowhere(cli):
     assert "←" not in cli("check", NET, "dy/dw = (1 - y**2)*b*(1 - h**2)*x", "--steps").out
 
 
-@pytest.mark.parametrize(
-    ("style", "adjoint"),
-    [("markdown", "z̄"), ("latex", r"\bar{z}"), ("html", '<mi>z</mi><mo stretchy="false">¯</mo>')],
-)
-def test_documents_have_it(cli, style, adjoint):
-    assert adjoint in cli("check", "h = tanh(z); y = b*h", "dy/dz = b", "--steps", "-f", style).out
-
-
 def test_of_an_element_its_cotangent_is_told(cli):
     out = cli("check", "r = x**2", "dr[i]/dx[i] = 3*x[i] for i in 0..2", "--shape", "x=3", "--steps").out
     assert "reverse, for dr[2]/dx[2]: v = [0, 0, 1]" in out

@@ -6,7 +6,6 @@ import struct
 
 import numpy as np
 import pytest
-from conftest import long
 
 # Files
 
@@ -90,12 +89,6 @@ def test_the_line_of_a_file_is_told(cli, tmp_path):
     assert expected in cli.refused("jacobian", "-F", str(path))
 
 
-@pytest.mark.parametrize("text", ["\ufeffy=x**2", "h = x**2\r\ny = h\r\n", "\ty = x**2 \t", "y=x·x", "y=(x\r\n**2)"])
-def test_what_is_no_mistake(cli, text):
-    for arguments, stdin in (((text,), ""), ((), text)):
-        assert cli.json("jacobian", *arguments, stdin=stdin)["symbolic"] == [["2*x"]]
-
-
 # What a pipe brings
 
 
@@ -129,15 +122,6 @@ def test_json_on_standard_input(cli, stdin, says):
 def test_what_is_no_json_is_told_of_v_and_not_of_the_format(cli):
     told = cli.refused("backward", "y=x**2", "--at", "x=1", "--v", "-", "-f", "json", stdin="{}")
     assert "\n  in --v:\n  -\n  ^\n" in told
-
-
-def test_formulas_are_no_cotangent(cli):
-    formulas = cli.done("backward", "y=h**2", "-f", "json").out
-    assert "--at" in cli.refused("backward", "h=x", "--at", "x=1", "--v", "-", stdin=formulas)
-
-
-def test_standard_input_is_not_read_twice_for_v(cli):
-    cli.refused("backward", "y=x", "--at", "x=1", "--v", "-", "--v", "-", stdin='{"grad": {"y": 1}}')
 
 
 # Size
@@ -199,14 +183,3 @@ MANY = ",".join(str(k) for k in range(400))
 def test_formulas_of_large_arrays_are_answered_in_time(cli, arguments):
     """Either way of answering will do, but not minutes of work, nor gigabytes."""
     assert cli(*arguments).status in (0, 2)
-
-
-def test_a_list_of_many_numbers_is_fine(cli):
-    numbers = ",".join(["0.5"] * 20_000)
-    assert cli.json("backward", "y=sum(x)", "--at", f"x=[{numbers}]")["value"] == {"y": 10_000}
-
-
-@long
-def test_many_statements_are_fine(cli):
-    chain = "\n".join(["a0 = x", *(f"a{k + 1} = a{k}*1.0001" for k in range(5000))])
-    assert cli.json("backward", "--at", "x=1", stdin=chain)["grad"]["x"] == pytest.approx(1.0001**5000)

@@ -68,12 +68,6 @@ def test_the_keys_of_steps(cli, point):
     assert last["adjoint_so_far"] == (26 if point else "26*x0")
 
 
-def test_elements_are_called_by_their_indices(cli):
-    found = cli.json("jacobian", "y=x@M", "--shape", "x=2,M=2x1")
-    assert found["rows"] == ["y[0]"]
-    assert found["columns"] == ["M[0,0]", "M[1,0]", "x[0]", "x[1]"]
-
-
 def test_json_is_one_line_a_point_in_full_precision(cli):
     values = [0.1, 1 / 3, 2**0.5, 1.2345678901234567e-300, 1.7976931348623157e308]
     points = [option for value in values for option in ("--at", f"x={value!r}")]
@@ -108,52 +102,6 @@ def test_csv(cli, arguments, text):
     assert cli.done(*arguments, "-f", "csv").out.startswith(text)
 
 
-# What each format says of ∂y2/∂x1, or of x1.grad, with one blank for many; none of it stands in the system.
-RESULTS = {
-    ("jacobian", "numbers"): {
-        "table": "y2 0 10",
-        "json": "[2.0, 24.0], [0.0, 10.0]]",
-        "csv": ",24.0,0.0,10.0",
-        "latex": r"6 x_{1}^{2} = 24 \\ y_{2} & 0 & 10 \end",
-        "markdown": r"6 x_{1}^{2} = 24 \\ y_{2} & 0 & 10 \end",
-    },
-    ("jacobian", "formulas"): {
-        "table": "y2 0 10",
-        "json": '"6*x1**2"], ["0", "10"]]',
-        "csv": ",6*x1**2,0,10",
-        "latex": r"6 x_{1}^{2} \\ y_{2} & 0 & 10 \end",
-        "markdown": r"6 x_{1}^{2} \\ y_{2} & 0 & 10 \end",
-    },
-    ("backward", "numbers"): {
-        "table": "x1.grad = 10·24 + 100·10 = 1240",
-        "json": '"grad": {"x0": 26.0, "x1": 1240.0}}',
-        "csv": ",26.0,1240.0",
-        "latex": r"x_{1}\mathtt{.grad} &= 10 \cdot 24 + 100 \cdot 10 = 1240",
-        "markdown": r"x_{1}\mathtt{.grad} &= 10 \cdot 24 + 100 \cdot 10 = 1240",
-    },
-    ("backward", "formulas"): {
-        "table": "x1.grad = 10·(6*x1**2) + 100·10 = 60*x1**2 + 1000",
-        "json": '"grad": {"x0": "26*x0", "x1": "60*x1**2 + 1000"}}',
-        "csv": "26*x0,60*x1**2 + 1000",
-        "latex": r"100 \cdot 10 = 60 x_{1}^{2} + 1000",
-        "markdown": r"100 \cdot 10 = 60 x_{1}^{2} + 1000",
-    },
-}
-
-
-@pytest.mark.parametrize("style", ["table", "json", "csv", "latex", "markdown"])
-@pytest.mark.parametrize(("command", "form"), RESULTS)
-def test_every_format_shows_the_result(cli, command, form, style):
-    options = (*(AT if form == "numbers" else ()), *(("--v", "1,10,100") if command == "backward" else ()))
-    outcome = cli.done(command, *TWO_TO_THREE, *options, "--format", style)
-    assert outcome.err == ""
-    assert RESULTS[command, form][style] in " ".join(outcome.out.split())
-
-
-def test_table_is_the_default(cli):
-    assert cli.done("jacobian", *TWO_TO_THREE).out == cli.done("jacobian", *TWO_TO_THREE, "-f", "table").out
-
-
 NUMBERS = [1.2345678901234567e-300, 1.7976931348623157e308, 0.30000000000000004, 1234567890123456.8, 5e-324]
 
 
@@ -166,15 +114,6 @@ def test_numbers_are_never_cut_short(cli, monkeypatch, style, columns):
     for number in NUMBERS:
         # In the point, in the value, and in the gradient.
         assert len(re.findall(rf"(?<![\d.]){re.escape(repr(number))}(?![\d.e])", out)) >= 3
-
-
-@pytest.mark.parametrize("style", ["latex", "markdown"])
-def test_numbers_are_not_cut_short_in_latex(cli, style):
-    whole = ("-f", style, "--digits", "full")
-    out = cli.done("backward", "y=x*1", "--at", f"x={NUMBERS}", "--v", "ones", *whole).out
-    for number in NUMBERS:
-        mantissa, exponent, power = repr(number).partition("e")
-        assert (rf"{mantissa} \times 10^{{{int(power)}}}" if exponent else mantissa) in out
 
 
 # Formulas can be given back

@@ -22,12 +22,6 @@ def test_numbers(cli):
     assert found["value"] == {"f": 34}
 
 
-def test_wrt_chooses_and_orders(cli):
-    found = cli.json("hessian", "f=a*b**2*c", "--wrt", "c,b", "--at", "a=1,b=2,c=3")
-    assert found["columns"] == ["c", "b"]
-    assert found["hessian"] == [[0, 4], [4, 6]]
-
-
 def test_a_product_with_a_tangent(cli):
     found = cli.json("hessian", "f=sum(x**4)", "--at", "x=[1,2]", "--u", "x=[1,1]")
     assert found == {"at": {"x": [1, 2]}, "value": {"f": 17}, "u": {"x": [1, 1]}, "hvp": {"x": [12, 48]}}
@@ -58,18 +52,6 @@ def test_symmetric_to_the_last_digit(cli):
 )
 def test_eigenvalues_in_a_line(cli, system, at, line):
     assert line in cli.done("hessian", system, "--at", at).out.splitlines()
-
-
-def test_one_second_derivative_has_no_other_half(cli):
-    out = cli.done("hessian", "f=x**3", "--at", "x=2").out
-    assert "H: the second derivative of f\n" in out
-    assert "symmetric" not in out
-
-
-def test_the_same_choice_is_made_once(cli):
-    found = cli.json("hessian", "f=relu(x)**2", "--at", "x=3")
-    assert (found["symbolic"], found["hessian"]) == ([["where(x <= 0, 0, 2)"]], [[2.0]])
-    assert cli.json("hessian", "f=relu(x)**2", "--at", "x=-3")["hessian"] == [[0.0]]
 
 
 def test_the_page_shows_the_lower_half_with_numbers(cli):
@@ -141,16 +123,6 @@ def test_a_corner_is_noted_on_the_page(cli):
     assert "abs(x) has no derivative" in cli("hessian", "y=abs(x)*z", "--at", "x=0,z=1").err
     assert cli("hessian", "y=abs(x)*z", "--at", "x=1,z=1").err == ""
     assert cli("hessian", "y=abs(x)*z", "--at", "x=0,z=1", "-f", "json").err == ""
-
-
-def test_a_hessian_that_is_too_large_is_called_so(cli):
-    assert "the Hessian would have 2,000 × 2,000 entries" in cli.refused("hessian", "f=sum(x**2)", "--shape", "x=2000")
-
-
-def test_an_intermediate_that_is_a_number_has_no_name(cli):
-    out = cli.done("hessian", "L=-log(softmax(z)[0])", "--shape", "z=3").out
-    assert "t1[0]*(1 - t1[0])" in out
-    assert "t2" not in out
 
 
 GAUSSIAN_PROCESS = """

@@ -141,25 +141,6 @@ def test_following_the_hint_gives_what_was_meant(cli, typed, meant, capsys):
     assert result.status == wanted.status == 0
 
 
-@each(
-    ("arguments", "hint"),
-    [
-        (("backward", "y=sin^2(x)", *AT), "`sin(x)**2`"),
-        (("backward", "y=sinx", *AT), "`sin(x)`"),
-        (("backward", "y=1,5*x", *AT), "`1.5*x`"),
-        (("backward", "y=x", "--at", "x=1,5"), "`x=1.5`"),
-        (("backward", "y=[x,x]", *AT, "--v", "1", "2"), "--v 1,2"),
-        (("backward", "y=x**2", "--x", "3"), "gradcli backward 'y=x**2' --at x=3"),
-        (("backward", "y=x+", *AT), "type what follows the `+`, or remove it: `x`"),
-        (("check", "y=x**2", "dy/dx == 2*x"), "`dy/dx = 2*x`"),
-        (("check", "y=3*x", "y' = 3"), "`dy/dx = 3`"),
-        (("y=x**2", *AT), "gradcli backward 'y=x**2' --at x=3"),
-    ],
-)
-def test_a_hint_shows_what_was_meant(cli, arguments, hint):
-    assert hint in said(cli.refused(*arguments))
-
-
 def test_a_file_is_corrected_in_its_text(monkeypatch):
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"input b\ny = 2*b\n")))
     error = error_of(("jacobian", "-F", "-"))

@@ -1,7 +1,6 @@
 """gradcli jvp: J·u as JSON, CSV and a page, at points, as formulas, and at the points of a file."""
 
 import json
-import unicodedata
 
 import numpy as np
 import pytest
@@ -28,11 +27,6 @@ def test_an_input_that_is_left_out_has_the_tangent_0(cli):
 
 def test_a_single_scalar_input_needs_no_tangent(cli):
     assert cli.json("jvp", "y=x**2", "--at", "x=3")["jvp"] == {"y": 6}
-
-
-def test_several_points_are_several_objects(cli):
-    outcome = cli.done("jvp", "y=x**2", "--at", "x=3", "--at", "x=4", "-f", "json")
-    assert [o["jvp"]["y"] for o in outcome.objects] == [6, 8]
 
 
 def test_without_a_point_the_result_is_formulas_that_can_be_typed_back(cli):
@@ -127,27 +121,6 @@ def test_mistakes_are_told(cli, mistake):
 
 def test_a_tangent_in_both_places_is_refused(cli):
     assert "u is given twice" in cli.refused("jvp", "y=a", "--points", "-", "--u", "a=1", stdin="a,a.u\n1,2\n")
-
-
-@pytest.mark.parametrize("columns", [60, 80, 120])
-def test_no_line_of_a_page_is_too_wide(cli, monkeypatch, columns):
-    monkeypatch.setenv("COLUMNS", str(columns))
-    more = ("--u", "x=[1,0]", "--steps", "--v", "1,2")
-    system = ("y=x@M", "z=softmax(y)", "--at", "x=[1,2],M=[[1,2],[3,4]]")
-    out = cli.done("jvp", *system, *more).out
-    assert max(map(len, unicodedata.normalize("NFC", out).splitlines())) <= columns
-
-
-def test_only_shows_sections_and_digits_rounds(cli):
-    more = ("--u", "x=1", "--only", "jvp")
-    assert cli.done("jvp", "y=x/3", "--at", "x=1", *more, "--digits", "3").out == "ẏ = 0.333·1 = 0.333\n"
-    assert "there is no section" in cli.refused("jvp", "y=x", "--only", "grad")
-
-
-def test_latex_has_dots(cli):
-    out = cli.done("jvp", "y0=x0**2", "--at", "x0=3", "--steps", "-f", "latex").out
-    assert r"\dot{x}_{0}" in out
-    assert out.isascii()
 
 
 def test_a_corner_is_noted_on_the_page(cli):

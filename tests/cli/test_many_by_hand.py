@@ -91,31 +91,9 @@ def test_a_file_overrides_the_defaults_that_it_names(cli, points, text):
     assert found.out == expected
 
 
-def test_a_column_may_change_the_shape_of_a_default(cli):
-    write("p.csv", "b\n7\n")
-    found = cli.done("backward", "-F", "-", "--points", "p.csv", stdin=GRAD_FILE)
-    assert found.out == "a.grad,b.grad\n7.0,2.0\n"
-
-
 def write(path, text):
     with open(path, "w") as file:
         return file.write(text)
-
-
-def test_a_longer_v_of_a_scalar_is_accumulated_with_a_note(cli):
-    outcome = cli.done("backward", "y=x**2", "--v", "1,10,100,1000", "--points", "-", stdin="x\n1\n2\n")
-    assert outcome.out == "x.grad\n2222.0\n4444.0\n"
-    assert outcome.err.startswith("note: v has shape (4,) and y is a scalar")
-    refused = cli.refused("backward", "y=x**2", "--v", "1,10", "--strict", "--points", "-", stdin="x\n1\n")
-    assert "of v against" in refused
-
-
-def test_v_of_another_backward_is_one_for_all_points(cli):
-    write("p.csv", "x\n1\n2\n")
-    second = cli.done("backward", "y=h**2", "--at", "h=5", "-f", "json").out
-    assert (
-        cli.done("backward", "h=3*x**2", "--v", "-", "--points", "p.csv", stdin=second).out == "x.grad\n60.0\n120.0\n"
-    )
 
 
 def test_an_output_without_a_column_of_cotangents_gets_zero_with_a_note(cli):

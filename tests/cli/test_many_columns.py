@@ -47,19 +47,6 @@ def test_columns_by_their_headers(cli, table, arrow, monkeypatch):
     assert rows == ["id,p.grad,x.grad", "a1,1.0,2.0", '"b,2",3.0,nan', "c,4.0,nan", "d,5.0,6.0"]
 
 
-def test_a_renamed_column_takes_the_place_of_another(cli):
-    text = "x,the other\n1,2\n"
-    assert (
-        cli.done("backward", "y=x**2", "--points", "-", "--columns", "x=the other", stdin=text).out == "x.grad\n4.0\n"
-    )
-
-
-def test_elements_and_commas_in_headers(cli):
-    text = '"first, in m",b\n1,2\n'
-    found = cli.done("backward", "y=sum(x**2)", "--points", "-", "--columns", "x[0]=first, in m,x[1]=b", stdin=text).out
-    assert found == "x[0].grad,x[1].grad\n2.0,4.0\n"
-
-
 def test_json_has_what_is_kept(cli, table):
     found = cli.done("hessian", "y=z**3", *table, "--keep", "id,flow rate", "-f", "json").objects
     assert [line["keep"] for line in found[:2]] == [
@@ -117,11 +104,6 @@ def test_what_is_refused(cli, table, options, says):
         assert text in err
 
 
-def test_a_column_of_two_contents_is_refused(cli):
-    err = cli.refused("backward", "y=x**2", "--points", "-", "--values", "--keep", "y", stdin="x,y\n1,2\n")
-    assert "the result has a column `y` of its own" in err
-
-
 @pytest.mark.parametrize("option", ["--values", "--keep=id", "--columns=x=id", "--missing=nan"])
 def test_options_of_files_need_one(cli, option):
     assert "is for many points" in cli.refused("backward", "y=x**2", "--at", "x=1", option)
@@ -155,11 +137,6 @@ def test_json_over_several_lines_is_refused_with_a_way_out(cli, text):
     assert "line 1: " in says
     assert "is not a JSON object" in says
     assert "jq -c" in says
-
-
-def test_standard_input_by_another_name(cli):
-    assert cli.done("backward", "y=x**2", "--points", "/dev/stdin", stdin="x\n3\n").out == "x.grad\n6.0\n"
-    assert "no system is given" in cli.refused("backward", "--points", "/dev/stdin", stdin="x\n3\n")
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no named pipes here")

@@ -50,11 +50,8 @@ LANGUAGE = [
     # What the language lacks
     system("y = «x.__class__»", says="`.__class__` is not part of the language"),
     system("y = «x.real»", says="`.real` is not part of the language"),
-    system("y = «x.real»^2", says="`.real` is not part of the language"),
-    system("y = x^2 + x^2*«x.real»^2", says="`.real` is not part of the language"),
     system("y = «(x^2).foo»^2", says="`.foo` is not part of the language"),
     system("y = 2*«x.backward»()", says="`.backward` belongs to PyTorch's tensors", mend="gradcli backward"),
-    system("y = «F.backward»()", says="`.backward` belongs to PyTorch's tensors", mend="gradcli backward"),
     system("y = «().__class__.__bases__»", says="`.__bases__` is not part of the language"),
     system("y = «__import__('os').system»('true')", says="`.system` is not part of the language"),
     system("y = «__import__»('os')", says="unknown function `__import__`"),
@@ -102,7 +99,6 @@ LANGUAGE = [
     system("y = x«²»", says="SUPERSCRIPT TWO", mend=r"type `\*\*2`"),
     system("y = x «−» 1", says="MINUS SIGN", mend="type `-`"),
     system("y = «²»", says="SUPERSCRIPT TWO", mend=r"type `\*\*2`$"),
-    system("y = 3*x[0, 1]«²» + 1", says="SUPERSCRIPT TWO", mend=r"`x\[0, 1\]\*\*2`"),
     system("y = x«⁻¹²»", says="SUPERSCRIPT MINUS", mend=r"`x\*\*-12`"),
     system("y = x«ⁿ»", says="SUPERSCRIPT LATIN SMALL LETTER N", mend=r"`x\*\*n`"),
     system("y = 2*sin«²»(x + 1)", says="SUPERSCRIPT TWO", mend=r"`sin\(x \+ 1\)\*\*2`"),
@@ -117,13 +113,9 @@ LANGUAGE = [
     system("y = x**«½»", says="VULGAR FRACTION ONE HALF", mend=r"`\(1/2\)`"),
     system("y = where(x «≤» 1, x, 0)", says="LESS-THAN OR EQUAL TO", mend="`<=`"),
     system("y = x«\u0387»x", says="GREEK ANO TELEIA", mend=r"type `\*`"),
-    system("y = x + «☃»", says="SNOWMAN", mend="names are letters"),
     system("y = x«\u200d»", says="ZERO WIDTH JOINER", mend="remove it"),
-    system("y = x«\ufe0f»", says="VARIATION SELECTOR-16", mend="remove it"),
-    system("y = 2*«\u0301»x", says="COMBINING ACUTE ACCENT"),
     system("y = 2*l«о»ss", says="CYRILLIC SMALL LETTER O), which looks like `o`", mend="ASCII letter `o`"),
     system("y = «Α»*x", says="GREEK CAPITAL LETTER ALPHA), which looks like `A`", mend="ASCII letter `A`"),
-    system("y = 3«е»", says="CYRILLIC SMALL LETTER IE), which looks like `e`"),
     system("«с» = x", says="CYRILLIC SMALL LETTER ES), which looks like `c`"),
     system("y = «вес» + вec", says="`вес` looks like the other name `вec`", mend="the same letters"),
     system("input Δx = 1; y = Δx + «Δх»", says="has U+0445 (CYRILLIC SMALL LETTER HA)", mend="same letters"),
@@ -131,16 +123,13 @@ LANGUAGE = [
     system("y = «x\u0304»", says="a bar marks an adjoint", mend="`x_bar`"),
     system("y = «𝐢𝐟»*x", says="`if` is a word of Python's", mend="`if_`"),
     system("y = λ**λ + «sinn»(λ)", says="unknown function `sinn`"),
-    system("y = 2·λ^2 + λ·«sinn»(λ^2)", says="unknown function `sinn`"),
     system("y = «\x1b»[31mx", says="U+001B"),
     # Names
     system("y = «sinn»(x)", says="unknown function `sinn`", mend="did you mean `sin` or `sinh`"),
     system("y = «sihn»(x)", says="unknown function `sihn`", mend="`sinh`"),
-    system("y = x^2 * «sinn»(x)", says="unknown function `sinn`"),
     system("a = 2*x\nb = 3*a\ny = b^2 + «sinn»(a)", says="unknown function `sinn`"),
     system("y = «Sin»(x)", says="unknown function `Sin`", mend="did you mean `sin`"),
     system("y = «logg»(x)", says="unknown function `logg`", mend="did you mean `log`"),
-    system("y = «xyz»(x)", says="unknown function `xyz`", mend="the language has"),
     system("y = «rsqrt»(x)", says="`rsqrt` is not one of gradcli's functions", mend=r"it is `1/sqrt\(x\)`"),
     system(
         "y = «CrossEntropyLoss»(x)", says="unknown function `CrossEntropyLoss`", mend="did you mean `cross_entropy`"
@@ -151,29 +140,21 @@ LANGUAGE = [
     system("y = «F.cross_entropy»(x, 1)", says="functions go without a module's name", mend=r"`cross_entropy\(…\)`"),
     system("y = «F.hardswish»(x)", says="`hardswish` is not one of gradcli's functions", mend=r"`x\*clamp"),
     system("y = «torch.nn.functional.relu6»(x)", says="`relu6` is not one of", mend=r"`clamp\(x, 0, 6"),
-    system("y = «F.relu»(x)", says="functions go without a module's name", mend=r"`relu\(…\)`"),
     system("y = «F.softmax»(x, dim=0)", says="functions go without a module's name", mend=r"`softmax\(…\)`"),
-    system("y = «F.softmax»(x)", says="functions go without a module's name", mend=r"`softmax\(…\)`"),
     system("y = «K.sum»(x)", says="functions go without a module's name", mend=r"`sum\(…\)`"),
-    system("y = «K.sum»(x, axis=0)", says="functions go without a module's name", mend=r"`sum\(…\)`"),
     system("y = «tf.reduce_sum»(x)", says="`reduce_sum` is not one of gradcli's functions", mend=r"`sum\(x\)`"),
     system("y = «tf.nn.softplus»(x)", says="functions go without a module's name", mend=r"`softplus\(…\)`"),
-    system("y = «nn.ReLU»()(x)", says="functions go without a module's name", mend=r"`relu\(…\)`"),
     system("y = «jnp.linalg.inv»(x)", says="functions go without a module's name", mend=r"`inv\(…\)`"),
     system("y = «np.linalg.matrix_power»(A, 3)", says="`matrix_power` is not one of gradcli's functions", mend="A @ A"),
     system("y = x*«np.pi»", says="constants go without a module's name", mend="`pi`"),
     system("y = x*«np.newaxis»", says="`newaxis` is not one of gradcli's functions"),
-    system("y = «F.foo»", says="`foo` is not one of gradcli's functions"),
     # Statements that are none
     system("«y == x**2»", says="`==` is a comparison, not a definition", mend=r"write `y = x\*\*2`"),
     system("«x + z == 2»", says="`==` is a comparison, not a definition", mend="NAME = EXPRESSION"),
     system("z = x; «z > 2»", says="a condition is not a value", mend="where"),
     system("y = 2*x; «y»", says="a bare expression is called `y`", mend="give it a name: `f = y`"),
     # Spelling
-    system("y = «2»x + 1", says="this is not a number", mend=r"`2\*x`"),
-    system("y = x^2 + 2.«5»pi", says="this is not a number", mend=r"`2\.5\*pi`"),
     system("y = 2 «λ»", says="this cannot be read as an expression", mend=r"`2\*λ`"),
-    system("y = x^2 + 3«λ»", says="this cannot be read as an expression", mend=r"`3\*λ`"),
     system("y = x «z» + 1", says="this cannot be read as an expression", mend=r"`x\*z`"),
     system("y = sin «x»", says="this cannot be read as an expression", mend=r"`sin\(x\)`"),
     system("y = exp(-«lambda»*t)", says="this cannot be read as an expression", mend="call it `lambda_`"),
@@ -181,7 +162,6 @@ LANGUAGE = [
     system("y = «(x + 1)(x - 1)»", says="only functions can be called", mend=r"`\(x \+ 1\)\*\(x - 1\)`"),
     system("y = x*«x»(x + 2)", says="unknown function `x`", mend=r"`x\*\(x \+ 2\)`"),
     system("y = «|»x - 1| + 2", says="this cannot be read as an expression", mend=r"`abs\(x - 1\)`"),
-    system("y = 2*«|»x|", says="this cannot be read as an expression", mend=r"`abs\(x\)`"),
     system("y = 2|x«|»", says="this cannot be read as an expression", mend=r"`abs\(x\)`"),
     system("y = «|»|x||", says="this cannot be read as an expression", mend=r"`norm\(x\)`"),
     system("y = where(x > 0 |«|» x < -1, x, 0)", says="this cannot be read as an expression", mend="`or`"),
@@ -191,7 +171,6 @@ LANGUAGE = [
     system("y = x«!»", says="this cannot be read as an expression", mend=r"`gamma\(x \+ 1\)`"),
     system("f(x) «=» x**2", says="`=` is inside an expression", mend="on the left: `f = …`"),
     system("y = x*«x»(2)", says="unknown function `x`", mend=r"multiply with `\*`"),
-    system("y = «2(x + 1)»", says="only functions can be called", mend=r"multiply with `\*`"),
     system("y = «x.sum»*2", says="`.sum` is a function", mend=r"call it: `\.sum\(…\)`"),
     system("y = «x.summ»()", says="`.summ` is not part of the language", mend="did you mean `sum`"),
     system("y = «y» + 1", says="`y` is used in its own definition", mend="call the new value something else"),
@@ -228,9 +207,7 @@ LANGUAGE = [
     system("y = 2*(«x @ M»)", "--shape", "x=2,M=3x3", says="2 columns meet 3 rows", mend="`.T`"),
     system("y = «x @ 2»", says="`@` multiplies vectors and matrices", mend="--shape"),
     system("y = «x[5]»", "--shape", "x=3", says="there is no element 5 among 3", mend="from 0 to 2"),
-    system("y = «x[3]»", "--shape", "x=3", says="there is no element 3 among 3", mend="from 0 to 2"),
     system("y = «x[-4]»", "--shape", "x=3", says="there is no element -4 among 3", mend="from 0 to 2"),
-    system("y = «x[-5]»", "--shape", "x=3", says="there is no element -5 among 3", mend="from 0 to 2"),
     system("y = «x[0]» + x[0,1]", says="`x` is a scalar and has no elements", mend="--shape x=3"),
     system("y = x[0] + «x[0,1]»", "--shape", "x=3", says="`x` is an array of 1 dimension", mend=""),
     system("y = «x[2:1]»", "--shape", "x=3", says="this slice is empty", mend=r"the array has shape \(3,\)"),
@@ -251,7 +228,6 @@ LANGUAGE = [
         "y = «maximum(x)»", says="`maximum` takes two values or more", mend=r"`max\(x\)` is the maximum of an array"
     ),
     system("y = «Min(x)»", says="`minimum` takes two values or more", mend=r"`min\(x\)` is the minimum of an array"),
-    system("y = «maximum()»", says="`maximum` takes two values or more"),
     system("y = «max()»", says="`max` is missing an argument", mend=r"`max\(x\)`"),
     system("y = «max(x, 1, keepdim=True)»", says="PyTorch takes the 1 for an axis", mend=r"`max\(x, axis=1\)`"),
     system("y = «max(x, z, axis=0)»", says="`max` of several values has no axis", mend=r"`max\(x, axis=0\)`"),
@@ -387,11 +363,6 @@ def marked(text: str) -> tuple[str, str, int, int] | None:
     return head + inside + tail, line, column, len(inside)
 
 
-def name_of(mistake: Mistake) -> str:
-    text = " ".join(mistake.arguments) or str(mistake.stdin)[:30]
-    return re.sub("[«»]", "", text).encode("ascii", "backslashreplace").decode()
-
-
 @each("mistake", LANGUAGE + OPTIONS)
 def test_mistake(cli, mistake):
     clean = [mark[0] if (mark := marked(text)) else text for text in mistake.arguments]
@@ -404,11 +375,6 @@ def test_mistake(cli, mistake):
         assert f"\n  {shown}\n  {' ' * column}{'^' * width}\n" in err + "\n"
     # The place of the excerpt is no advice yet.
     assert re.search(mistake.way_out, re.sub(r"\n  (in --\w+|.*, line \d+):(?=\n|$)", "", said(err)))
-
-
-def test_a_tab_is_shown_as_a_space(cli):
-    told = cli.refused("jacobian", stdin="y\t=\tx\t+ sinn(x)\n")
-    assert "\n  y = x + sinn(x)\n          ^^^^" in told
 
 
 def test_carets_stand_below_letters_of_any_width(cli):
@@ -437,11 +403,6 @@ def test_carets_stand_below_a_word_of_the_command_line(cli, line, place):
 
 def test_a_caret_stands_where_a_value_is_to_be_added(cli):
     assert "\n  in --at:\n  x=3\n     ^\n  add it: " in cli.refused("jacobian", "y=x*z", "--at", "x=3")
-
-
-def test_long_products_are_not_written_out(cli):
-    assert cli.refused("jacobian", f"y = 2({'x + ' * 20}1)").endswith("  multiply with `*`: 3*(x + 1)\n")
-    assert cli.refused("jacobian", f"y = 2{'x' * 50}").endswith("  a product is written with `*`: 3*x\n")
 
 
 @pytest.mark.parametrize("name", ["λ" * 1001, "x" + "\u0301\u0323" * 100_000], ids=["letters", "accents"])

@@ -24,18 +24,6 @@ def test_numbers_are_those_of_sympy(cli, f):
         assert value == pytest.approx(float(sympy.diff(expr, x, k).subs(x, 0.3)), rel=1e-9)
 
 
-def test_the_taylor_polynomial_is_near_the_function(cli):
-    found = cli.json("jacobian", "f=exp(x)", "--order", "8", "--at", "x=1")
-    near = sum(c * 0.5**k for k, c in enumerate(found["taylor"]))
-    assert near == pytest.approx(math.exp(1.5), rel=1e-6)
-
-
-def test_the_page(cli):
-    out = cli.done("jacobian", "y=exp(x)", "--order", "2", "--at", "x=0").out
-    assert "d2y/dx2 = exp(x) = 1" in " ".join(out.split())
-    assert "y = 1 + h + h**2/2" in out
-
-
 def test_the_distance_from_the_point_is_defined_on_the_page(cli):
     """The polynomial about x = 3 is in h = x - 3; typed back at h = 0.1, it is near exp(3.1)."""
     out = cli.done("jacobian", "y=exp(x)", "--order", "4", "--at", "x=3").out
@@ -73,18 +61,6 @@ def test_the_polynomial_can_be_typed_back(cli):
 
 def test_where_a_derivative_is_infinite_there_is_no_polynomial(cli):
     assert "no Taylor polynomial" in cli("jacobian", "y=sqrt(x)", "--order", "2", "--at", "x=0").out
-
-
-def test_a_corner_is_noted(cli):
-    told = cli.done("jacobian", "y=abs(x)", "--order", "2", "--at", "x=0")
-    assert "at x = 0, abs(x) has no derivative" in told.err
-    assert cli.done("jacobian", "y=abs(x)", "--order", "2", "--at", "x=0", "-f", "json").err == ""
-
-
-def test_latex_has_powers_and_fractions(cli):
-    out = cli.done("jacobian", "y=sin(x)", "--order", "3", "--at", "x=0", "-f", "latex").out
-    assert r"\frac{d^{3}y}{dx^{3}}" in out
-    assert r"h - \frac{h^{3}}{6}" in out
 
 
 def test_without_a_point_there_are_formulas_alone(cli):

@@ -145,12 +145,6 @@ def test_what_is_refused(cli, arguments, says):
     assert says in cli.refused("jacobian", "y=x**2", "--sparse", *arguments)
 
 
-def test_an_entry_that_is_not_finite_is_told(cli):
-    outcome = cli.done("jacobian", "y=sqrt(x)", "--at", "x=[0,1]", "--sparse")
-    assert outcome.out == "row,column,value\n0,0,inf\n1,1,0.5\n"
-    assert "dy[0]/dx[0] is inf" in outcome.err
-
-
 @long
 def test_elements_of_a_loop(cli):
     """The function of `BROYDEN`, put together element by element, is as fast, and its Jacobian has the same entries."""
@@ -158,25 +152,6 @@ def test_elements_of_a_loop(cli):
     loop = "y[i] = (3-2*x[i])*x[i] - (x[i-1] if i > 0 else 0) - 2*(x[i+1] if i < n-1 else 0) + 1 for i in 0..n-1"
     found = cli.done("jacobian", "--at", "x=@x.npy", "--sparse", stdin=f"n = {len(x)}\n{loop}\n").out
     assert found == cli.done("jacobian", BROYDEN, "--at", "x=@x.npy", "--sparse").out
-
-
-@pytest.mark.parametrize("style", ["table", "latex", "markdown", "json", "csv"])
-def test_a_loop_is_shown_as_what_it_computes(cli, style):
-    loop = "y[i] = (x[i-1] if i > 0 else 0)*x[i] for i in 0..2"
-    written = "y = concatenate([zeros(1), x[:2]])*x"
-    command, at = ("backward", "-f", style, "--steps", "--v", "1,10,100"), ("--at", "x=[1,2,3]")
-    shown = cli.done(*command, loop, *at).out
-    assert shown == cli.done(*command, written, *at).out
-    assert " if " not in shown
-    assert cli.done("graph", loop, *at).out == cli.done("graph", written, *at).out
-
-
-def test_an_exported_loop_is_in_the_comment(cli):
-    text = cli.done("export", "k = 3; y[i] = i*x[i] for i in 0..k-1", "--to", "numpy").out
-    assert "k = 3\n    y[i] = i*x[i] for i in 0..k-1\n" in text
-    namespace = {}
-    exec(compile(text, "model.py", "exec"), namespace)
-    assert namespace["model_jacobian"](np.ones(3)).tolist() == [[0, 0, 0], [0, 1, 0], [0, 0, 2]]
 
 
 def test_what_is_too_large_is_refused_at_once_and_its_entries_are_not_counted_wrong(cli):

@@ -141,13 +141,6 @@ def test_larger_systems(to, tmp_path):
     compare(to, [made(to, text, shapes, what) for text, shapes in LARGER], tmp_path)
 
 
-def test_functions_of_pytorch_get_no_numbers_of_pythons(tmp_path):
-    file = made("torch", "y = sort(-expand(x, 2, 2), axis=1)", {"x": ()}, ("value", "jacobian"))
-    assert "torch.broadcast_to(torch.tensor(-1.0, dtype=torch.float64), (2, 2))" in file.text
-    if is_there("torch"):
-        compare("torch", [file], tmp_path)
-
-
 @long
 def test_hessians_of_larger_systems(to, tmp_path):
     text = "L = sum(exp(sin(x))*x[::-1]) + prod(x[:4]) + sum(W @ x)**2"
@@ -174,20 +167,6 @@ def test_sparse_matrices(to, tmp_path):
         made(to, "y = [a*x[0], b]", {"x": (2,)}, ("jacobian",), sparse=True),
     ]
     compare(to, files, tmp_path)
-
-
-def test_the_entries_of_a_sparse_matrix_make_it_up():
-    text, shapes = "y = x[1:]*x[:-1]*a; z = [3, a, x[2]]", {"x": (5,)}
-    file = made("numpy", text, shapes, ("jacobian",), sparse=True)
-    names = {}
-    exec(file.text, names)
-    (f,) = file.program.functions
-    graph = parse(text, **shapes)
-    whole = np.zeros(names["model_jacobian_shape"])
-    values = names["model_jacobian"](*(np.asarray(v) for v in f.test[0].values()))
-    whole[names["model_jacobian_rows"], names["model_jacobian_columns"]] = values
-    assert len(values) == np.count_nonzero(whole) == 4 * 3 + 2
-    assert_allclose(whole, numeric_jacobian(graph, list(graph.inputs), f.test[0]), rtol=1e-14)
 
 
 def exported_at_points(text, shapes, seed):
@@ -277,20 +256,6 @@ def test_large_arrays_in_c_are_not_on_the_stack(tmp_path):
     assert "static double" not in made("c", "y = x**2", {"x": (3,)}, ("jacobian",)).text
 
 
-@long
-@pytest.mark.parametrize("own", ["c", "javascript"])
-@pytest.mark.parametrize("other", ["2", "-infinity", "nan"])
-def test_where_infinity_is_expected_no_other_number_is_right(own, other, tmp_path):
-    if not is_there(own):
-        pytest.skip(f"there is nothing here that runs {own}")
-    text = made(own, "y = 1/x", {}, ("value",), at={"x": np.zeros(())}).text
-    assert self_tested(own, text, tmp_path).returncode == 0
-    wrong = {"2": "x + 2.0", "-infinity": "-1/x", "nan": "0/x"}[other]
-    assert text.count("1 / x;" if own == "javascript" else "1.0 / x;") == 1
-    done = self_tested(own, re.sub(r"1(\.0)? / x;", f"{wrong};", text), tmp_path)
-    assert (done.returncode, "where gradcli has" in done.stdout) == (1, True)
-
-
 def test_javascript_tests_itself_in_any_folder(tmp_path):
     if not is_there("javascript"):
         pytest.skip("there is no node here")
@@ -357,11 +322,3 @@ def test_python_is_as_black_has_it(tmp_path):
     command = [str(ruff), "format", "--isolated", "--diff", str(tmp_path)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout[:3000]
-
-
-@pytest.mark.parametrize("to_numbers", ["c", "javascript"])
-def test_no_line_is_too_long(to_numbers):
-    for text, shapes in [*LARGER, *((system(seed), SHAPES) for seed in SEEDS[::6])]:
-        lines = made(to_numbers, text, shapes, WHAT[:2]).text.splitlines()
-        body = [line for line in lines if not line.startswith((" *", "//"))]
-        assert max(map(len, body)) <= 100

@@ -47,11 +47,6 @@ def test_csv_in_all_its_forms(monkeypatch, text, chunk):
     np.testing.assert_array_equal(found["x1"], [2, 4])
 
 
-def test_blanks_inside_brackets_of_a_name():
-    with closing(open_points(str(csv('"M[ 0, 0 ]","M[0 ,1]",y [0]\n1,2,3\n')))) as points:
-        assert points.shapes == {"M": (1, 2)}
-
-
 @pytest.mark.parametrize(
     ("text", "message", "names"),
     [
@@ -100,24 +95,6 @@ def test_errors_have_line_numbers_beyond_the_first_chunk(monkeypatch):
     assert "line 301: a NUL byte" in refused(csv("\n".join(lines)))
 
 
-def test_a_byte_order_mark_stands_at_the_beginning_only(monkeypatch):
-    monkeypatch.setattr(text_files, "_FIRST", 1)
-    assert "line 2, column `x0`" in refused(csv("\ufeffx0\n\ufeff1\n"))
-    assert "line 2, column `x0`" in refused(csv("x0\n\ufeff1\n"))
-
-
-def test_a_file_that_grows_is_never_read_to_more_than_its_end(monkeypatch):
-    monkeypatch.setattr(text_files, "CHUNK", 10)
-    monkeypatch.setattr(text_files, "_FIRST", 10)
-    path = csv("x0\n" + "1\n" * 20)
-    with closing(open_points(str(path))) as points:
-        with open(path, "a") as file:
-            file.write("1\n" * 40)
-        fractions = [points.fraction for _ in points.blocks(["x0"], 100)]
-    assert max(fractions) == fractions[-1] == 1
-    assert fractions[0] < 0.5
-
-
 def test_endless_rows_are_refused(monkeypatch):
     monkeypatch.setattr(text_files, "MAX_ROW", 2**12)
     monkeypatch.setattr(text_files, "CHUNK", 2**8)
@@ -163,10 +140,6 @@ def test_standard_input(monkeypatch):
         open_points("-")
 
 
-def test_a_long_cell_in_a_column_that_is_not_used():
-    assert read(csv(f'x0,t\n1,{"a" * 2**21}\n2,"{"b" * 2**21}"\n'), ["x0"])[0]["x0"].tolist() == [1, 2]
-
-
 @pytest.mark.parametrize(
     "text",
     [
@@ -190,11 +163,6 @@ def test_what_parts_the_cells_is_seen_in_the_header(monkeypatch, text, chunk):
     found, _ = read(csv(text), ["x0", "x1"])
     np.testing.assert_array_equal(found["x0"], [1, 3])
     np.testing.assert_array_equal(found["x1"], [2, 4])
-
-
-def test_names_of_matrices_need_no_quotes_between_semicolons():
-    with closing(open_points(str(csv("M[0,0];M[0,1];b\n1;2;3\n")))) as points:
-        assert points.shapes == {"M": (1, 2), "b": ()}
 
 
 @pytest.mark.parametrize(

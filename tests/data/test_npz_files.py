@@ -8,7 +8,6 @@ import pytest
 from conftest import each
 from point_files import npz, read, refused
 
-from gradcli.data import npz as npz_files
 from gradcli.data.formats import open_points
 
 pytestmark = pytest.mark.usefixtures("own_folder")
@@ -86,25 +85,6 @@ def test_headers_of_all_versions(tmp_path, version):
     assert read(path)[0]["x"].tolist() == [1, 2]
 
 
-def test_fortran_order_of_single_numbers(tmp_path):
-    member = npy((3,), np.array([1.0, 2.0, 3.0]).tobytes(), fortran=True)
-    assert read(archive(tmp_path / "p.npz", [("x.npy", member)]), size=2)[0]["x"].tolist() == [1, 2, 3]
-    assert "is a single number" in refused(archive(tmp_path / "q.npz", [("x.npy", npy((), bytes(8), fortran=True))]))
-
-
-@pytest.mark.parametrize("shape", [(0,), (0, 2)])
-@pytest.mark.parametrize("fortran", [False, True])
-def test_headers_without_points(tmp_path, shape, fortran):
-    path = archive(tmp_path / "p.npz", [("x.npy", npy(shape, fortran=fortran))])
-    with closing(open_points(str(path))) as points:
-        assert list(points.blocks(["x"], 10)) == []
-
-
-def test_headers_of_python_2(tmp_path):
-    member = npy("(2L,)", np.array([1.0, 2.0]).tobytes(), (1, 0))
-    assert read(archive(tmp_path / "p.npz", [("x.npy", member)]))[0]["x"].tolist() == [1, 2]
-
-
 @pytest.mark.parametrize(
     ("member", "message"),
     [
@@ -152,12 +132,6 @@ def test_damaged_archives(tmp_path, fortran, method, shape):
         assert refused(path).endswith("p.npz` cannot be read: it is not an .npz file, or it is damaged")
 
 
-def test_an_archive_whose_beginning_is_not_there(tmp_path):
-    path = archive(tmp_path / "p.npz", [("x.npy", npy((1,), bytes(8))), ("y.npy", npy((1,), bytes(8)))])
-    path.write_bytes(path.read_bytes()[100:])
-    assert refused(path).endswith("array `x` cannot be read: it is damaged")
-
-
 @pytest.mark.parametrize("method", [zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED])
 @pytest.mark.parametrize("fortran", [False, True])
 def test_an_archive_with_a_wrong_size_of_a_member(tmp_path, method, fortran):
@@ -168,15 +142,6 @@ def test_an_archive_with_a_wrong_size_of_a_member(tmp_path, method, fortran):
     whole[size : size + 4] = (10**4).to_bytes(4, "little")
     path.write_bytes(whole)
     assert refused(path).endswith("array `x` cannot be read: it ends early")
-
-
-def test_memory_that_is_not_there_for_a_header(monkeypatch):
-    def full(*_):
-        raise MemoryError
-
-    monkeypatch.setattr(npz_files, "_READERS", {(1, 0): full})
-    with pytest.raises(MemoryError):
-        read(npz(x=np.ones(1)))
 
 
 def test_encrypted_and_unusually_compressed_members(tmp_path):

@@ -2,7 +2,6 @@
 
 import contextlib
 import os
-import shutil
 import socket
 import sys
 from contextlib import closing
@@ -27,12 +26,6 @@ def test_parquet_of_any_numbers():
     found, _ = read(parquet(columns))
     assert [found[f"x{i}"].tolist() for i in range(7)] == [[1, 0]] * 7
     assert found["x7"].tolist() == [2.0**63, 0]
-
-
-def test_parquet_names_with_points_are_no_paths():
-    columns = [("y0", [1.0]), ("y0.v", [2.0]), ("y", [{"v": 3.0}]), (" M[0, 0] ", [4.0]), ("X0", [5.0])]
-    found, _ = read(parquet(columns), ["y0.v", "y0", "M", "X0"])
-    assert [float(found[n].item()) for n in found] == [2, 1, 4, 5]
 
 
 @pytest.mark.parametrize(
@@ -138,22 +131,6 @@ def test_a_folder_with_what_is_no_file(tmp_path):
     assert read(tmp_path / "set")[0]["x0"].tolist() == [1, 1]
 
 
-@pytest.mark.parametrize("name", ["set", "set.parquet", "set.csv", "set.npz", b"\xff", "a set/"])
-def test_a_folder_of_any_name(tmp_path, name):
-    name = os.fsdecode(name)
-    os.mkdir(name)
-    for part in (b"1.parquet", b"\xff2.parquet"):
-        shutil.copy(parquet([("x0", [1.0])]), os.path.join(name, os.fsdecode(part)))
-    assert read(name)[0]["x0"].tolist() == [1, 1]
-
-
-def test_parts_stand_in_the_order_of_their_numbers(tmp_path):
-    names = ["part.2", "part.007", "part.7", "part.10", "part.0100", "part.b", "z.PARQUET"]
-    for k, name in enumerate(names):
-        parquet([("x0", [float(k)])], f"set/{name}" if "PARQUET" in name else f"set/{name}.parquet")
-    assert read(tmp_path / "set")[0]["x0"].tolist() == list(range(len(names)))
-
-
 def test_files_of_a_folder_that_differ(tmp_path):
     parquet([("x[0]", [1.0]), ("b", [1.0])], "set/1.parquet")
     parquet([("x[0]", [1.0]), ("x[1]", [1.0]), ("b", [1.0])], "set/2.parquet")
@@ -184,11 +161,6 @@ def test_a_column_of_lists_is_a_vector(size):
     found, _ = read(parquet([("x", lists), ("b", [7, 8, 9])]), size=2)
     assert found["x"].tolist() == [[1, 3, 5], [2, 4, 6]]
     assert found["b"].tolist() == [7, 8, 9]
-
-
-def test_lists_of_other_sizes():
-    path = parquet([("x", [[1.0, 2.0], [3.0, 4.0], [5.0]])])
-    assert "row 3, column `x`: a list of 1, and of 2 in the first row" in refused(path, ["x"])
 
 
 @pytest.mark.parametrize(("policy", "grads"), [("skip", "2.0\n6.0\n"), ("nan", "2.0\nnan\n6.0\n")])

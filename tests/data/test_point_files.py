@@ -14,7 +14,6 @@ from point_files import (
     SHAPES,
     VALUES,
     X0,
-    M,
     csv,
     csv_text,
     json_lines,
@@ -66,12 +65,6 @@ def test_shapes_count_and_fraction(written):
         fractions = [points.fraction for _ in points.blocks(["x0"], 2)]
         assert points.fraction == 1
     assert fractions == sorted(fractions)
-
-
-def test_only_the_variables_asked_for_are_read_in_their_order(written):
-    found, _ = read(written, ["M", "x0"])
-    assert list(found) == ["M", "x0"]
-    np.testing.assert_array_equal(found["M"], M)
 
 
 def test_a_variable_that_is_not_there(written):
@@ -131,11 +124,6 @@ def test_pipes_and_devices_are_refused_at_once(tmp_path, ending):
     assert refused(f"null{ending}").startswith(f"`null{ending}` is a device, not a file")
 
 
-def test_a_name_that_is_too_long():
-    for ending in ("", ".csv", ".npz", ".parquet"):
-        assert refused("r" * 300 + ending).endswith(f"rrr{ending}` cannot be read: file name too long")
-
-
 # No points
 
 
@@ -157,26 +145,10 @@ def test_a_file_without_points(kind):
     assert "has no values for `q`" in refused(path, ["q"])
 
 
-@pytest.mark.parametrize("text", ["x0", "x0\n\n  \n", "\ufeffx0\r\n", '"x0"\n', "\n\nx0\n", "x0\r\r"])
-def test_headers_without_rows(text):
-    with closing(open_points(str(csv(text)))) as points:
-        assert list(points.blocks(["x0"], 10)) == []
-
-
-def test_a_table_without_rows_has_columns_of_no_type():
-    pa = pytest.importorskip("pyarrow")
-    with closing(open_points(str(parquet([("x0", pa.array([], pa.null()))])))) as points:
-        assert list(points.blocks(["x0"], 10)) == []
-
-
 @pytest.mark.parametrize("name", ["p", "p.xyz", "p.npz.gz", ".csv"])
 def test_unknown_endings(name):
     endings = ".csv, .csv.gz, .dat, .json, .jsonl, .npz, .parquet, .tsv and .txt"
     assert f"points are read from {endings} files" in refused(csv("x0\n1\n", name))
-
-
-def test_endings_are_read_in_any_case():
-    assert read(csv("x0\n1\n", "P.CSV"))[0]["x0"] == [1]
 
 
 def test_names_are_printed_without_what_a_terminal_obeys(tmp_path):
@@ -201,11 +173,6 @@ def test_names_in_greek(ending):
     with closing(open_points(f"p{ending}")) as points:
         assert points.shapes == {"λ": (), "\u03bc": (2,), "\u03bc.v": (2,), "größe_1": ()}
     np.testing.assert_array_equal(read(f"p{ending}", ["λ"])[0]["λ"], [1, 2])
-
-
-def test_what_is_no_name_in_any_letters():
-    with closing(open_points(str(csv("x²,²,λ,x[²],2λ,λ.w,λ.v,a-b,x0\n")))) as points:
-        assert points.shapes == {"λ": (), "λ.v": (), "x0": ()}
 
 
 # Memory

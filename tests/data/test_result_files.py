@@ -12,9 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from conftest import GRADCLI, long, some
-from hypothesis import given
-from hypothesis import strategies as st
+from conftest import GRADCLI, some
 
 from gradcli.data import replacement
 from gradcli.data.csv import result as csv_result
@@ -85,12 +83,6 @@ def test_no_blocks_make_an_empty_file(ending):
         assert list(points.blocks(["x"], 10)) == []
 
 
-def test_npz_has_no_columns_to_name(tmp_path, monkeypatch):
-    """A variable of ten million elements would have as many names, which nobody sees."""
-    monkeypatch.setattr("gradcli.data.formats.column_names", None)
-    write(tmp_path / "r.npz", blocks(2))
-
-
 def test_a_result_in_parquet_has_checksums(tmp_path):
     pytest.importorskip("pyarrow")
     values = np.random.default_rng(0).standard_normal(8)
@@ -103,17 +95,6 @@ def test_a_result_in_parquet_has_checksums(tmp_path):
 
 
 # The text of CSV, and the arrays of .npz
-
-
-@given(st.lists(st.floats(), min_size=1, max_size=20))
-def test_csv_has_the_full_precision(values):
-    with pytest.MonkeyPatch.context() as patch:
-        out = io.StringIO()
-        patch.setattr(sys, "stdout", out)
-        write("-", [{"x0.grad": np.array(values)}], {"x0.grad": ()})
-    head, *lines = out.getvalue().splitlines()
-    assert head == "x0.grad"
-    assert lines == [repr(v) if not math.isnan(v) else "nan" for v in values]
 
 
 def test_csv_as_it_is_printed(capsys):
@@ -176,14 +157,6 @@ def test_parquet_as_pyarrow_reads_it(tmp_path):
     assert not column.has_dictionary_page
 
 
-@long
-def test_many_variables_need_few_open_files(tmp_path):
-    names = [f"dy{i}/dx" for i in range(2000)]
-    write(tmp_path / "r.npz", [dict.fromkeys(names, np.ones(2))], dict.fromkeys(names, ()))
-    with np.load(tmp_path / "r.npz") as found:
-        assert len(found) == 2000
-
-
 # The old file, or the whole new one
 
 
@@ -220,16 +193,6 @@ def test_an_interruption_at_the_end_leaves_the_old_file(ending, tmp_path, monkey
         write(f"r{ending}", blocks(10))
     assert (tmp_path / f"r{ending}").read_bytes() == OLD
     assert os.listdir() == [f"r{ending}"]
-
-
-def test_the_old_file_is_there_until_the_end(ending, tmp_path):
-    (tmp_path / f"r{ending}").write_bytes(OLD)
-    with create_result(f"r{ending}", SHAPES) as result:
-        for block in blocks(10, 10):
-            result.write(block)
-            assert (tmp_path / f"r{ending}").read_bytes() == OLD
-            assert all(name.startswith(".") for name in set(os.listdir()) - {f"r{ending}"})
-    assert (tmp_path / f"r{ending}").read_bytes() != OLD
 
 
 def test_the_new_file_takes_the_place_of_the_old_one_whole(ending, tmp_path):
@@ -285,11 +248,6 @@ def test_the_mode_of_a_file(ending, tmp_path, mask):
 @pytest.mark.parametrize("name", ["r", "r.txt", "r.csv.gz", ".csv", "there/"])
 def test_unknown_endings(tmp_path, name):
     assert "results are written to .csv, .npz and .parquet files; `--output -`" in refused(tmp_path / name)
-
-
-def test_endings_are_taken_in_any_case(tmp_path):
-    write(tmp_path / "R.CSV", blocks(1))
-    assert (tmp_path / "R.CSV").read_text().startswith("x0,")
 
 
 @pytest.mark.skipif(not os.path.isdir("/dev/fd"), reason="no file names an open pipe here")
@@ -470,16 +428,6 @@ def test_a_file_that_another_program_has_open_for_a_moment(cli, own_folder, monk
         assert done.refused().startswith("error: `y.svg` cannot be written: access is denied\n")
         assert Path("y.svg").read_bytes() == OLD
     assert os.listdir() == ["y.svg"]
-
-
-def test_what_cannot_be_removed_hides_no_error(cli, own_folder, monkeypatch):
-    def refused(*_, **__):
-        raise PermissionError(13, "Access is denied")
-
-    monkeypatch.setattr(replacement, "_PAUSE", 0.01)
-    monkeypatch.setattr(os, "replace", refused)
-    monkeypatch.setattr(Path, "unlink", refused)
-    assert "`y.svg` cannot be written: access is denied" in cli.refused("graph", "y=x", "--output", "y.svg")
 
 
 def test_what_is_left_behind_is_removed_after_a_day(own_folder):

@@ -1,9 +1,6 @@
 """A compiled graph against the plain interpreter `evaluate`: other blocks, threads and buffers, the same numbers."""
 
-import os
 import sys
-import threading
-from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 
@@ -18,7 +15,7 @@ from vocabulary import smooth_cases, structure_systems
 import gradcli
 from gradcli import evaluate, parse, vjp
 from gradcli.engine import compiled
-from gradcli.engine.compiled import Compiled, cores
+from gradcli.engine.compiled import Compiled
 from gradcli.errors import InputError
 from gradcli.graph import construct
 from gradcli.graph.construct import call, where
@@ -325,18 +322,6 @@ def test_results_go_into_the_arrays_given(graph, seed):
             assert found[name] is out[name]
 
 
-@pytest.mark.parametrize("system", SYSTEMS)
-def test_results_do_not_depend_on_the_machine(system):
-    """However many threads there are, points stand in blocks of a thousand or more, and nothing is rounded anew."""
-    graph = vjp(graph_of(system))
-    points = points_for(graph, 5000, np.random.default_rng(1))
-    one, four = (Compiled(graph, threads=n) for n in (1, 4))
-    four.kernel.fewest = 1000
-    found = four(points)
-    for name, value in one(points).items():
-        close(found[name], value)
-
-
 # Memory
 
 
@@ -403,16 +388,6 @@ def test_long_graph_is_compiled():
 # Threads
 
 
-def test_cores(monkeypatch):
-    monkeypatch.setattr(os, "sched_getaffinity", lambda pid: {0, 2, 5}, raising=False)
-    assert cores() == Compiled(graph_of("y = a")).threads == 3
-    monkeypatch.delattr(os, "sched_getaffinity")
-    monkeypatch.setattr(os, "cpu_count", lambda: 7)
-    assert cores() == 7
-    monkeypatch.setattr(os, "cpu_count", lambda: None)
-    assert cores() == 1
-
-
 @pytest.mark.parametrize(("threads", "count", "made"), [(1, 40_000, 0), (8, 20_000, 0), (2, 40_000, 1), (8, 50_000, 2)])
 def test_threads_are_made_where_they_pay(monkeypatch, threads, count, made):
     pools = []  # beside the caller's thread
@@ -425,21 +400,6 @@ def test_threads_are_made_where_they_pay(monkeypatch, threads, count, made):
     monkeypatch.setattr(compiled, "ThreadPoolExecutor", Pool)
     Compiled(graph_of("y = 1/a"), threads=threads)({"a": np.zeros(count)})  # and nothing warns of a division by 0
     assert pools == [made] * bool(made)
-
-
-def test_threads_work_at_once():
-    run = Compiled(graph_of("y = 2*a"), threads=2)
-    work, both = run.kernel.run, threading.Barrier(2, timeout=20)
-    seen = Counter()
-
-    def together(*args):
-        both.wait()
-        seen[threading.get_ident()] += 1
-        work(*args)
-
-    run.kernel.run = together
-    assert_array_equal(run({"a": np.arange(40_000.0)})["y"], 2 * np.arange(40_000.0))
-    assert len(seen) == 2
 
 
 @pytest.mark.parametrize("threads", [1, 3])

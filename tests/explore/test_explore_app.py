@@ -68,18 +68,6 @@ def test_the_keys_move_the_focus_and_change_the_number():
     drive(app_of(), driver)
 
 
-@long
-def test_each_field_takes_what_is_typed():
-    async def driver(pilot, app):
-        for k in range(len(app.explorer.fields)):
-            await press(pilot, app, "enter", *str(k + 2), "enter")
-            assert app.explorer.value(app.explorer.fields[k]) == k + 2
-            await press(pilot, app, "down")
-        assert "x1.grad = 5·54 + 6·10" in on_screen(app)
-
-    drive(app_of(), driver)
-
-
 def test_a_mistake_is_told_below_the_field_with_a_caret_and_changes_nothing():
     async def driver(pilot, app):
         await press(pilot, app, "enter", "1", "+", "q", "enter")
@@ -97,32 +85,6 @@ def test_a_mistake_is_told_below_the_field_with_a_caret_and_changes_nothing():
         assert app.explorer.value(app.focused_field) == 1.1
 
     drive(app_of(), driver)
-
-
-@long
-def test_steps_are_shown_and_marked_one_after_the_other():
-    async def driver(pilot, app):
-        assert "forward" not in on_screen(app)
-        await press(pilot, app, "s")
-        assert "forward" in on_screen(app)
-        await press(pilot, app, "s")
-        assert "forward" not in on_screen(app)
-        seen = []
-        for _ in range(17):
-            await press(pilot, app, "n")
-            lines = unstyle(app.page.text).split("\n")
-            seen.append(" ".join(" ".join(lines[k].split()) for k in app.page.marked))
-        assert seen[0].startswith("x0 = 1")
-        assert seen[7] == "y1 = t2 + t4 = 17"
-        assert seen[9] == "∂y2/∂x1 = 10 x̄1 = 100·10 = 1000 product"
-        assert len(set(seen)) == 17
-        assert "step 17 of 17" in on_screen(app)
-        await press(pilot, app, "n")
-        assert "step 17 of 17" in on_screen(app)
-        await press(pilot, app, "p")
-        assert "step 16 of 17" in on_screen(app)
-
-    drive(app_of(), driver, (100, 40))
 
 
 def test_a_number_is_hidden_until_its_step():
@@ -153,30 +115,6 @@ def test_a_number_is_hidden_until_its_step():
     drive(app_of(), driver, (100, 44))
 
 
-def test_calls_accumulate_until_zero():
-    async def driver(pilot, app):
-        await press(pilot, app, "c")
-        assert "x.grad after it" in on_screen(app)
-        assert "6 + 6 = 12" in on_screen(app)
-        assert "cotangent v of call 2" in on_screen(app)
-        await press(pilot, app, "z")
-        assert "6 + 6 = 12" not in on_screen(app)
-        assert "= 6" in on_screen(app)
-
-    drive(app_of("y=x**2", at={"x": 3}), driver)
-
-
-@long
-def test_gradient_descent_shows_the_losses():
-    async def driver(pilot, app):
-        await press(pilot, app, "d", "d")
-        assert "step 2 of gradient descent: y = 9 → 5.76 → 3.6864" in on_screen(app)
-        await press(pilot, app, "up", "enter", "0", ".", "5", "enter", "d")
-        assert float(app.explorer.state.at["x"]) == 0
-
-    drive(app_of("y=x**2", at={"x": 3}), driver)
-
-
 @long
 def test_the_guide_is_shown_and_closed():
     async def driver(pilot, app):
@@ -196,19 +134,6 @@ def test_the_guide_is_shown_and_closed():
         assert app.screen.topic == "accumulation"
 
     drive(app_of(), driver)
-
-
-@long
-@pytest.mark.parametrize(("key", "interrupted"), [("q", False), ("ctrl+q", False), ("ctrl+c", True)])
-def test_leaving(key, interrupted):
-    app = app_of()
-
-    async def driver(pilot, app):
-        await pilot.press(key)
-
-    drive(app, driver)
-    assert app.interrupted is interrupted
-    assert app._exit
 
 
 def test_q_is_a_letter_where_a_value_is_typed():
@@ -300,18 +225,6 @@ def test_a_terminal_without_unicode_gets_plain_characters():
         assert "> x0" in on_screen(app)
 
     drive(app_of(unicode=False), driver)
-
-
-@long
-def test_more_fields_than_rows_scroll_with_the_focus():
-    async def driver(pilot, app):
-        await press(pilot, app, "up", "up")
-        assert focused(app) == "y"
-        assert "y " in on_screen(app)
-        await press(pilot, app, *["up"] * 10)
-        assert f"▶ {focused(app)}" in on_screen(app)
-
-    drive(app_of("y=sum(x**2)", at={"x": list(range(60))}), driver)
 
 
 def test_a_corner_is_noted():

@@ -90,14 +90,6 @@ def test_the_readme_example_is_explored_and_the_terminal_is_as_before(tmux):
 
 
 @long
-def test_ctrl_c_leaves_too(tmux):
-    terminal = tmux("explore", "y=x**2")
-    terminal.until("x.grad = ")
-    terminal.type("C-c")
-    assert "gradcli backward" in terminal.until("status 0")
-
-
-@long
 def test_a_script_stops_at_each_backward(tmux, tmp_path):
     script = tmp_path / "s.py"
     script.write_text(SCRIPT)

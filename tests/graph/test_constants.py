@@ -11,11 +11,10 @@ from numpy.testing import assert_array_equal
 from gradcli import InputError, evaluate, numeric_jacobian, parse, symbolic_jacobian, vjp
 from gradcli.engine.compiled import Compiled
 from gradcli.engine.schedule import Schedule
-from gradcli.graph.construct import broadcast, index, reshape, stack, where
+from gradcli.graph.construct import broadcast, index, reshape, stack
 from gradcli.graph.graph import Graph
-from gradcli.graph.node import compare, const, elementwise, leaf
+from gradcli.graph.node import const, elementwise, leaf
 from gradcli.graph.rewrite import optimise
-from gradcli.graph.vjp import sweep
 from gradcli.notation.latex import LatexNotation
 from gradcli.notation.nodes import Notation
 
@@ -120,11 +119,6 @@ def test_elements_and_shapes_are_known_at_once():
     assert stack([const(0, (9, 9))] * 2).op == "stack"
 
 
-def test_a_choice_between_different_arrays_is_one():
-    a, b = const((1, 2), (2,)), const((1, 3), (2,))
-    assert where(compare("lt", leaf(), const(0)), a, b).op == "where"
-
-
 def test_equal_arrays_are_one_node_unless_they_print_differently():
     ints, same = const((1, 2), (2,)), const((1, 2), (2,))
     decimals, shaped = const((Decimal(1), 2), (2,)), const((1, 2), (2, 1))
@@ -171,9 +165,3 @@ def test_a_filled_array_is_a_number_only_where_that_is_the_same():
     assert text_of(const(0, (2, 3)), names) == ("zeros(2, 3)", r"\mathbf{0}_{2 \times 3}")
     assert text_of(const(1, (2,)), names) == ("ones(2)", r"\mathbf{1}_{2}")
     assert text_of(const(2, (2, 3)), names) == ("full((2, 3), 2)", r"2 \cdot \mathbf{1}_{2 \times 3}")
-
-
-def test_the_gradient_of_a_constant_is_nothing():
-    swept = sweep(parse("y = sum([1, 2]); z = x"))
-    assert swept.gradients["x"].op != "const"
-    assert len(swept.passes) == 0

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from html.parser import HTMLParser
 
@@ -83,19 +82,6 @@ def test_a_page_about_a_computation_has_a_live_page(site):
     for page in found.values():
         for frame in page.frames:
             assert "data-input" in (site / frame).read_text("utf-8")
-
-
-def test_pages_for_developers_stand_apart(site):
-    text = (site / "index.html").read_text("utf-8")
-    last = text.index("<h2>gradcli itself</h2>")
-    for name in ("run", "development", "engines"):
-        assert text.index(f'href="{name}.html"') > last
-
-
-def test_the_index_of_the_search_has_every_section(site):
-    text = (site / "search.js").read_text("utf-8")
-    sections = json.loads(text.partition("const SECTIONS = ")[2].rstrip(";\n"))
-    assert len(sections) == sum(len(topic.sections) for topic in topics().values())
 
 
 def test_a_folder_with_files_is_kept(site, cli):

@@ -69,11 +69,6 @@ def test_every_topic_is_one_of_a_part_and_found_by_all_its_names():
         assert topic_named(topic.name.replace("-", " ").upper()) is topic
 
 
-def test_no_two_topics_have_one_position():
-    positions = [(topic.part, topic.position) for topic in topics().values()]
-    assert len(positions) == len(set(positions))
-
-
 @each("topic", topics().values())
 def test_a_summary_is_a_sentence_that_fits_on_a_line(topic):
     assert re.fullmatch(r"\S.{10,51}[.?]", topic.summary)

@@ -156,14 +156,6 @@ def test_a_hook_multiplies_the_adjoint(opened):
     assert numbers(driver)["grad-of x"] == 7
 
 
-def test_detach_of_all_leaves_none(opened):
-    driver = opened("y=2*x", "--at", "x=3")
-    focus_on(driver, "y")
-    find(driver, '[data-action="detach"]').click()
-    assert "grad-of x" not in numbers(driver)
-    assert find(driver, '[data-grad-of="x"]').text == "None"
-
-
 def test_gradient_descent(opened):
     driver = opened("loss=(x-1)**2+3*w**2", "--at", "x=3,w=1")
     rate = find(driver, '[data-part="rate"]')
@@ -206,15 +198,6 @@ def test_descent_stops_where_it_diverges(opened):
     frame(driver)
     assert "The learning rate is too large, or y has no minimum." in text(driver, "update")
     assert np.isfinite(numbers(driver)["value-of y"])
-
-
-def test_data_is_not_trained_unless_ticked(opened):
-    driver = opened("y=tanh(x@W+b)", "loss=sum(y**2)", "--at", "x=[1,2],W=[[1],[2]],b=[0.5]")
-    ticked = {
-        e.find_element("xpath", "..").text: e.is_selected()
-        for e in driver.find_elements("css selector", "[data-moves]")
-    }
-    assert ticked == {"x": False, "W": True, "b": True}
 
 
 def test_under_detach_and_hooks_the_curve_has_its_slope_beside_that_of_backward(opened):
@@ -311,14 +294,6 @@ def test_an_output_may_be_an_input_or_a_number(opened):
     field.clear()
     field.send_keys("10")
     assert numbers(driver)["grad-of x"] == 14
-
-
-def test_two_names_of_one_output_have_their_v_together(opened, cli):
-    driver = opened("a=x**2", "b=a", "--outputs", "a,b", "--at", "x=2", "--v", "1,3")
-    assert numbers(driver)["grad-of x"] == 16
-    find(driver, '[data-action="command"]').click()
-    command = find(driver, '[data-part="copied-text"]').get_attribute("value")
-    assert cli.json(*shlex.split(command)[1:])["grad"] == {"x": 16}
 
 
 def test_an_image_is_shown_and_clicked(opened):

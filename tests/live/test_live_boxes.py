@@ -62,15 +62,6 @@ def test_a_call_opens_to_its_definition_with_numbers_that_follow(opened):
     assert not errors(driver)
 
 
-def test_keys_alone_open_a_box(opened):
-    driver = opened("y = mse_loss(x*w, t)", "--at", "x=3,w=2,t=1")
-    box = driver.find_element("css selector", '[data-box="y"]')
-    for key, expanded in (("\ue007", "true"), (" ", "false")):
-        driver.execute_script("arguments[0].focus()", box)
-        driver.switch_to.active_element.send_keys(key)
-        assert box.get_attribute("aria-expanded") == expanded
-
-
 def test_what_was_below_an_open_box_moves_on_and_nothing_lies_over_another(opened):
     driver = opened("a = mse_loss(x, t); y = sin(a)*a", "--at", "x=3,t=1")
     where = """

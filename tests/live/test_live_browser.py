@@ -81,13 +81,6 @@ def test_nan_and_infinity(opened, cli):
         compare(numbers(driver), wanted)
 
 
-@long
-def test_v_is_typed_too(opened, cli):
-    driver = opened(*EXAMPLE)
-    type_into(driver, '[data-cotangent="y1"]', "-2.5")
-    compare(numbers(driver), cli.json("backward", *EXAMPLE[:-1], "1,-2.5,100"))
-
-
 def test_calls_add_up_until_zero(opened):
     driver = opened(*EXAMPLE)
     assert numbers(driver)["grad-of x0"] == 26
@@ -158,22 +151,6 @@ def test_hidden_numbers_are_nowhere_in_the_text_before_their_step(opened):
         click(driver, "next")
         frame(driver)
     assert numbers(driver)["grad-of x0"] == 286
-
-
-def test_keys_alone_step(opened):
-    from selenium.webdriver.common.keys import Keys
-
-    driver = opened("y=x**2+x", "--at", "x=3")
-    body = driver.find_element("css selector", "body")
-    click(driver, "first")
-    driver.execute_script("document.activeElement.blur()")
-    body.send_keys(Keys.ARROW_RIGHT)
-    assert "value-of t1" in numbers(driver)
-    body.send_keys(Keys.ARROW_LEFT)
-    assert "value-of t1" not in numbers(driver)
-    for _ in range(6):
-        body.send_keys(Keys.ARROW_RIGHT)
-    assert numbers(driver)["grad-of x"] == 7
 
 
 def test_a_number_is_guessed_before_it_is_shown(opened):

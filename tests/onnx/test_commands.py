@@ -46,19 +46,10 @@ def test_statements_go_on_with_what_a_model_computes(cli, net):
     np.testing.assert_allclose(whole["value"]["L"], (y**2).sum())
 
 
-def test_a_claim_about_a_model_is_checked(cli, net):
-    assert cli("check", "L = sum(y)", "x.grad = v*x", "-F", net, "--shape", "x=4x2").status == 1
-
-
 def test_an_open_size_is_asked_for(cli, digits):
     error = cli.refused("backward", "-F", digits)
     assert "the shape of the input `x` is open: ?×1×4×4" in error
     assert "--shape x=1x1x4x4" in error
-
-
-def test_pages_show_weights_by_their_shapes(cli, digits):
-    page = cli.done("backward", "-F", digits, "--at", IMAGE, "--v", "onehot:1").out
-    assert "fc_weight   = constant, 3×8" in page
 
 
 OWN = "onnx::Gemm_0", "input.1", "dense/out:0"  # as exporters of PyTorch and of TensorFlow write them
@@ -99,14 +90,6 @@ def test_own_names_stand_wherever_a_name_does(cli, named, tmp_path):
     assert [*cli.json(*shaped)["rows"]] == ["a_b[0]", "a_b[1]"]
 
 
-def test_own_names_are_read_from_columns(cli, named, tmp_path):
-    (tmp_path / "p.csv").write_text("a[0],a[1],b[0],b[1],c[0],c[1]\n2,3,5,7,11,13\n")
-    columns = ",".join(f"{n}[{k}]={c}[{k}]" for n, c in zip((*OWN[:2], "input_1"), "abc", strict=True) for k in (0, 1))
-    found = cli.done("backward", "-F", named, "--points", str(tmp_path / "p.csv"), "--columns", columns, "--v", "ones")
-    header, row = found.out.splitlines()[:2]
-    assert dict(zip(header.split(","), map(float, row.split(",")), strict=True))["onnx__Gemm_0[1].grad"] == 91
-
-
 def json_of(point, folder):
     (folder / "again.json").write_text(json.dumps(point))
     return f"@{folder / 'again.json'}"
@@ -139,19 +122,6 @@ def test_a_model_of_integers_alone_is_differentiated_by_its_weights(cli, tmp_pat
     assert "`ids` holds integers, which have no derivative: --wrt NAME" in error
     grad = cli.json("backward", "-F", path, "--at", "ids=[2,0]", "--v", "1,10", "--wrt", "w")["grad"]
     assert grad == {"w": [10, 0, 1]}
-
-
-def test_elements_of_a_table_at_indices_that_depend_on_an_input(cli, tmp_path):
-    nodes = [
-        node("ArgMax", "x", "k", axis=1, keepdims=0),
-        node("Gather", "table k", "t", axis=1),
-        node("Mul", "t x", "y"),
-    ]
-    table = tensor("table", [[1.0, 2, 3], [4, 5, 6]])
-    path = saved(tmp_path, nodes, [info("x", [2, 2])], [info("y", [2, 2])], [table])
-    found = cli.json("backward", "-F", path, "--at", "x=[[7,8],[10,9]]", "--v", "ones")
-    assert found["value"]["y"] == [[2 * 7, 1 * 8], [5 * 10, 4 * 9]]
-    assert found["grad"]["x"] == [[2, 1], [5, 4]]
 
 
 def test_a_name_of_a_layer_is_answered_with_its_weights(cli, digits):

@@ -49,17 +49,6 @@ def test_a_loop_that_starts_from_a_sum_has_its_closed_form(cli):
     assert re.search(r"^s\[26\] = \d+\*s\[0\]", out, re.MULTILINE)
 
 
-def test_unrolled_each_round_is_written(cli):
-    out = cli.done("backward", CHAIN, "--at", "w=0.9,x=1", "--unroll", "--only", "system").out
-    assert [f"s[{k}]" in out for k in range(41)] == [True] * 41
-    assert " for k in " not in out
-
-
-def test_a_short_loop_is_written_round_by_round(cli):
-    out = cli.done("backward", CHAIN.replace("40", "4"), "--at", "w=0.9,x=1").out
-    assert "s[3] = sin(w*s[2])" in out
-
-
 def test_loops_that_are_computed_from_each_other():
     text = "S[0] = 1; I[0] = x; S[k] = S[k-1] - b*S[k-1]*I[k-1] for k in 1..30; "
     text += "I[k] = I[k-1] + b*S[k-1]*I[k-1] - 0.1*I[k-1] for k in 1..30; y = I[30]"
@@ -88,14 +77,6 @@ def test_every_command_has_the_recurrence_and_no_name_without_a_side(cli, comman
     out = cli.done(*command, CHAIN, *at, "--only", "system").out
     assert re.search(r"^s\[k\] += sin\(w\*s\[k-1\]\) for k in 1\.\.40\n", out, re.MULTILINE)
     assert not re.search(r"^s\[40\]$", out, re.MULTILINE)
-
-
-def test_many_loops_are_cut_as_many_statements_are(cli):
-    loops = [f"s{j}[0] = x + {j}; s{j}[k] = sin(w*s{j}[k-1]) for k in 1..4; y{j} = s{j}[4]" for j in range(12)]
-    system = "; ".join([*loops, f"y = {' + '.join(f'y{j}' for j in range(12))}"])
-    out = cli.done("jacobian", system, "--at", "w=0.9,x=1", "--only", "system").out
-    assert "more statements …" in out
-    assert "s0[k] = sin(w*s0[k-1]) for k in 1..4" in " ".join(out.split())
 
 
 FUNCTION = """\

@@ -7,15 +7,12 @@ import os
 import sys
 import time
 from contextlib import ExitStack, suppress
-from pathlib import Path
 
 import pytest
-from conftest import long, new_terminal
+from conftest import new_terminal
 
 from gradcli.process import activity
 from gradcli.process.streams import print_error
-
-ROOT = Path(activity.__file__).parent.parent
 
 
 @pytest.fixture
@@ -67,18 +64,6 @@ def test_a_message_takes_the_place_of_the_line(terminal):
     assert shown(reader) == "\rproving …" + "\r" + " " * 9 + "\r"
 
 
-@long
-def test_what_is_printed_often_keeps_the_line_away(terminal):
-    reader = terminal(patience=0.5)
-    with activity.lasting("drawing"):
-        for _ in range(20):
-            time.sleep(0.05)
-            activity.before_output()
-        assert shown(reader) == ""
-        time.sleep(1)
-        assert shown(reader) == "\rdrawing …"
-
-
 def test_it_does_not_come_back_beside_a_program_that_reads_the_result(terminal, monkeypatch):
     reader = terminal()
     read, write = os.pipe()
@@ -91,14 +76,6 @@ def test_it_does_not_come_back_beside_a_program_that_reads_the_result(terminal, 
         time.sleep(0.3)
         assert shown(reader) == ""
     os.close(read)
-
-
-def test_it_does_not_come_back_where_others_print(terminal):
-    reader = terminal()
-    with activity.lasting("reading the system"):
-        activity.before_others_print()
-        time.sleep(0.3)
-        assert shown(reader) == ""
 
 
 def test_what_is_quick_shows_nothing(terminal):
@@ -115,14 +92,6 @@ def test_a_pipe_gets_nothing(monkeypatch):
     with activity.lasting("drawing"):
         time.sleep(0.1)
     assert sys.stderr.getvalue() == ""
-
-
-def test_an_exception_such_as_ctrl_c_removes_the_line(terminal):
-    reader = terminal()
-    with suppress(KeyboardInterrupt), activity.lasting("drawing"):
-        time.sleep(0.3)
-        raise KeyboardInterrupt
-    assert shown(reader) == "\rdrawing …\r" + " " * 9 + "\r"
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs processes that fork")

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 import types
 from pathlib import Path
 
 import pytest
-from conftest import HANG, long
 
 GREETING = "import sys\nprint(__name__, sys.argv[1:])\n"
 
@@ -128,27 +126,10 @@ def test_another_torch_is_put_back(cli, monkeypatch):
     assert sys.modules["torch"] is other
 
 
-def test_a_script_that_is_not_there_is_a_mistake(cli):
-    assert "`nowhere.py` cannot be read: no such file" in cli.refused("run", "nowhere.py")
-
-
-def test_a_notebook_is_no_script(cli):
-    said = cli.refused("run", "n.ipynb")
-    assert "is a notebook" in said
-    assert "jupyter nbconvert --to script n.ipynb" in said
-
-
 def test_threads_are_waited_for(cli, write):
     text = "import threading, time\ndef work():\n    time.sleep(0.05)\n    print('done')\n"
     assert cli.done("run", write(text + "threading.Thread(target=work).start()\n")).out == "done\n"
     assert cli("run", write(text + "threading.Thread(target=work).start(); 1/0\n")).out == "done\n"
-
-
-@long
-def test_a_pool_of_threads_may_stay_open(forked, write):
-    text = "from concurrent.futures import ThreadPoolExecutor\npool = ThreadPoolExecutor(2)\n"
-    text += "import time\npool.submit(time.sleep, 0.05).add_done_callback(lambda _: print('done'))\nprint('end')\n"
-    assert subprocess.check_output([forked, "run", write(text)], timeout=HANG) == b"end\ndone\n"
 
 
 def test_quiet_imports_no_formulas(process, write):
@@ -190,12 +171,6 @@ def test_what_pytorch_says_in_a_file_of_its_own_is_said_once(process, write):
     assert {part: told.count(part) for part in counts} == counts
     told = process("run", "-q", write(text.replace("warnings", "warnings; warnings.simplefilter('always')"))).err
     assert [told.count(part) for part in counts] == [2, 3, 2]
-
-
-@pytest.mark.parametrize(("threads", "count"), [("1", 1), ("1,2", 1), ("0", os.cpu_count()), ("x", os.cpu_count())])
-def test_threads_are_those_of_the_environment(process, threads, count):
-    code = "import torch; print(torch.get_num_threads())"
-    assert process("run", "--quiet", "-c", code, env={"OMP_NUM_THREADS": threads}).out == f"{count}\n"
 
 
 @pytest.mark.parametrize(("option", "name"), [("--output", "o.md"), ("--graph", "o.svg")])

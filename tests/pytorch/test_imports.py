@@ -83,21 +83,6 @@ def test_the_script_has_its_own_modules_and_gradcli_the_libraries(process):
 
 
 @long
-def test_what_a_script_puts_on_the_path_is_its_own(process):
-    Path("lib").mkdir()
-    Path("lib/sympy.py").write_text("OWN = 1\n")
-    Path("lib/helper.py").write_text("OWN = 2\n")
-    Path("s.py").write_text(
-        f"import sys\nsys.path.insert(0, 'lib')\nimport sympy, helper\n{SCRIPT}import sympy\n"
-        "print(sympy.OWN, helper.OWN)\n"
-    )
-    outcome = process("run", "s.py")
-    assert (outcome.status, outcome.err) == (0, "")
-    assert "2*exp(-x**2)*sigmoid(x)" in outcome.out
-    assert outcome.out.endswith("1 2\n")
-
-
-@long
 @pytest.mark.parametrize(("env", "flags"), [({"PYTHONSAFEPATH": "1"}, ()), ({}, ("-P",))])
 def test_a_safe_path_has_no_folder_of_a_script(process, env, flags):
     Path("helper.py").write_text("")

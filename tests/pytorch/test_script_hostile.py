@@ -153,17 +153,6 @@ def test_a_script_reads_standard_input(cli, write):
     assert cli.done("run", write(X + text), stdin="3\nrest").out == "n? 3 rest\n"
 
 
-def test_a_file_that_cannot_be_written_is_told_before_the_script_runs(cli, write, tmp_path):
-    text = cli.refused("run", "--output", str(tmp_path / "none" / "x.md"), "-f", "markdown", write("print('ran')\n"))
-    assert "cannot be written" in text
-
-
-def test_a_line_without_a_backward_is_told(cli, write):
-    assert cli.done("run", "--line", "9", write(X + BACK)).err == (
-        "note: line 9 has no call to explain; there are calls at line 3\n"
-    )
-
-
 def test_output_takes_the_pages_of_each_format(cli, write, tmp_path):
     path, file = write(X + BACK + "print('here')\n"), tmp_path / "pages"
     assert cli.done("run", "--output", str(file), path).out == "here\n"
@@ -193,12 +182,6 @@ def test_every_ctrl_c_is_one_that_a_script_may_catch(process, write):
     text += "        time.sleep(5)\n    except KeyboardInterrupt:\n        print('caught', k)\n"
     outcome = process("run", write(text))
     assert (outcome.status, outcome.out) == (0, "caught 0\ncaught 1\ncaught 2\n")
-
-
-def test_a_script_ends_tidily_when_it_is_told_to_end(process, write):
-    text = "import os, signal, time\ntry:\n    os.kill(os.getpid(), signal.SIGTERM)\n    time.sleep(5)\n"
-    outcome = process("run", write(text + "finally:\n    print('tidied up')\n"))
-    assert (outcome.status, outcome.out) == (143, "tidied up\n")
 
 
 def test_a_child_process_goes_its_own_way(process, write):

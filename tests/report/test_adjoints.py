@@ -38,13 +38,6 @@ def test_an_adjoint_in_formulas_starts_from_its_own_v(cli):
     assert so_far == {"t1": "21", "h": "21*cos(h) + 5", "x": "2*x*(21*cos(h) + 5)"}
 
 
-def test_the_table_shows_them(cli):
-    out = cli.done("backward", "h=x**2", "y=3*h", "--at", "x=2", "--outputs", "h,y", "--v", "5,7", "--steps").out
-    rows = [[cell.strip() for cell in line.split("   ") if cell.strip()] for line in out.splitlines()]
-    assert ["∂y/∂h = 3", "h̄ = 5 + 7·3 = 26", "product"] in rows
-    assert ["∂h/∂x = 2*x = 4", "x̄ = 26·4 = 104", "power"] in rows
-
-
 def test_the_cotangent_of_a_long_name_is_a_derivative_where_v_is_an_input(cli, monkeypatch):
     monkeypatch.setenv("COLUMNS", "200")
     out = cli.done("backward", "loss_value=v@W", "--at", "v=[3,4],W=[[1,2],[3,4]]", "--v", "4,5").out

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from click import unstyle
 
-from gradcli.pages.images import is_image, pixels, strongest
+from gradcli.pages.images import pixels, strongest
 from gradcli.pages.results import PLAIN
 from gradcli.pages.sections import Images, Name, Panel
 from gradcli.report.image_text import image_lines
@@ -35,21 +35,6 @@ def point(tmp_path):
     return f"x=@{tmp_path / 'x.npy'}"
 
 
-@pytest.mark.parametrize(
-    ("shape", "is_one"),
-    [
-        ((8, 8), True),
-        ((7, 8), False),
-        ((8, 33), False),
-        ((1, 3, 8, 8), True),
-        ((2, 3, 8, 8), False),
-        ((8, 8, 2), False),
-    ],
-)
-def test_an_array_is_an_image_by_its_shape(shape, is_one):
-    assert is_image(shape) == is_one
-
-
 def test_pixels_of_channels_first_and_last_are_the_same():
     first = np.random.default_rng(0).normal(size=(3, 8, 9))
     last = np.moveaxis(first, 0, -1)
@@ -66,15 +51,6 @@ def test_a_smaller_image_has_the_means_or_the_strongest():
     strong = reduced(Panel(("x",), numbers, True), 4, 3).pixels
     assert np.abs(strong).max() == np.abs(numbers).max()
     assert reduced(Panel(("x",), numbers), 5, 9).pixels.shape == (4, 3)
-
-
-def test_signs_without_colour():
-    title, *rows, scale = lines(SIGNED)
-    assert title == "g"
-    assert rows[0] == "=" * 16
-    assert rows[3] == "- - - - - . . ."
-    assert scale == "-31.5 == -- - 0 + ++ ## 31.5"
-    assert any("??" in row for row in lines(Panel(("g",), np.where(SQUARE == 9, np.nan, SQUARE), True)))
 
 
 @pytest.mark.parametrize("room", [30, 60, 80, 120])
@@ -113,16 +89,6 @@ def test_a_page_shows_an_input_beside_its_gradient(cli, point):
     assert re.match(r"x \(8×8\) +x\.grad\n", out)
     assert out.splitlines()[-1].split() == ["-20", "░▒▓█", "43", "-86", "==", "--", "-", "0", "+", "++", "##", "86"]
     assert "images" not in cli.done("backward", *SYSTEM, "--at", point, "-f", "json").out
-
-
-def test_each_call_has_its_own_gradient(cli, point):
-    out = cli.done("backward", *SYSTEM, "--at", point, "--v", "1", "--v", "-2", "--only", "images").out
-    assert "call 1: v = 1" in out
-    assert "call 2: v = -2" in out
-    assert "-172 " in out
-    two = cli.done("backward", "y = x[0,1:3]", "--at", point, "--v", "ones", "--v", "onehot:1", "--only", "images").out
-    assert "v = ones" in two
-    assert "v = onehot:y[1]" in two
 
 
 def test_a_matrix_that_is_multiplied_is_no_image(cli, point):

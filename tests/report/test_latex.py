@@ -62,12 +62,6 @@ def test_balanced(cli, command):
             assert cells.count("&") == len(columns.replace("|", "")) - 1
 
 
-def test_check_balanced_sees_what_is_not():
-    for text in (r"\begin{a}", r"\begin{a}\end{b}", r"{\left(}", "{", r"\[ \end{a}"):
-        with pytest.raises(AssertionError):
-            check_balanced(text)
-
-
 def test_names_and_numbers(cli):
     text = cli.done(*COMMANDS["greek"], "-f", "latex").out
     assert r"\theta_{12}" in text
@@ -99,22 +93,6 @@ def test_decimals_cannot_be_misread(cli):
     text = cli.done("jacobian", "y=1e-7*x**2+1e300**x+x*(-0.5*z-1.5)", "-f", "latex").out
     assert not re.search(r"\d[eE][+-]?\d", text)  # 2E-7 x would be 2·E - 7·x
     assert not re.search(r"[+-] -", text)
-
-
-def test_the_product(cli):
-    text = cli.done(*COMMANDS["main"], "-f", "latex").out
-    assert (
-        r"""\begin{array}{cc|cc}
-v & J & \frac{\partial }{\partial x_{0}} & \frac{\partial }{\partial x_{1}} \\[4pt] \hline
-1 & y_{0} & 6 x_{0} = 6 & 0 \\
-10 & y_{1} & 2 x_{0} = 2 & 6 x_{1}^{2} = 24 \\
-100 & y_{2} & 0 & 10 \\
-\hline  & v^{\top} J & 26 & 1240
-\end{array}"""
-        in text
-    )
-    assert r"x_{0}\mathtt{.grad} &= 1 \cdot 6 + 10 \cdot 2 = 26 \\" in text
-    assert r"the gradient of  $L = 1 \cdot y_{0} + 10 \cdot y_{1} + 100 \cdot y_{2}$" in text
 
 
 @pytest.mark.parametrize("count", [6, 7, 13])

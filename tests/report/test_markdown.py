@@ -66,36 +66,3 @@ def test_github_shows_it(cli, command):
     assert "$" not in re.sub(r"\\text\{.*?\$\}", "", text)  # Markdown would take backslashes out of it
     for macro in (r"\operatorname", r"\newcommand", r"\def", r"\mbox", r"\phantom", r"\cssId"):
         assert macro not in text  # "The following macros are not allowed"
-
-
-def test_the_main_example(cli):
-    text = cli.done(*COMMANDS["main"], "-f", "markdown").out
-    assert [line for line in text.splitlines() if line.startswith("### ")] == [
-        "### System",
-        "### The cotangent",
-        "### Jacobian",
-        "### Gradients",
-        "### PyTorch",
-    ]
-    assert r"y_{1} &= x_{0}^{2} + 2 x_{1}^{3} = 17 \\" in text
-    assert r"x_{1}\mathtt{.grad} &= 10 \cdot 24 + 100 \cdot 10 = 1240" in text
-    assert "the gradient of  `L = 1·y0 + 10·y1 + 100·y2`" in text
-    assert "\n(1*y0 + 10*y1 + 100*y2).backward()\n" in text
-
-
-def test_steps_are_equations_and_a_table(cli):
-    text = cli.done("backward", "y=x*x+x", "--at", "x=3", "--steps", "-f", "markdown").out
-    (reverse,) = tables(text)
-    assert "\ny &= t_{1} + x = 12\n" in text
-    assert reverse[-1] == ["`∂t1/∂x = x = 3`", "`x̄ = 4 + 1·3 = 7`", "`product`"]
-
-
-def test_running_sums(cli):
-    text = cli.done(*COMMANDS["running"], "-f", "markdown").out
-    assert [row[-1] for row in tables(text)[0][2:]] == [
-        "`2`",
-        "`2 + 20 = 22`",
-        "`22 + 200 = 222`",
-        "`222 + 2000 = 2222`",
-        "`2222`",
-    ]

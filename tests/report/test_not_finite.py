@@ -42,16 +42,6 @@ def test_the_operation_is_named(cli, system, options, what, where):
     assert told == [f"warning: {number}: {where}" for number in what]
 
 
-def test_values_are_told_beside_a_jacobian(cli):
-    outcome = cli.done("jacobian", "y=log(x)", "z=1/x", "--at", "x=-1", "--at", "x=1", "--at", "x=0")
-    assert outcome.err.splitlines() == [
-        f"warning: y is nan: it arises in `log` (log(x)), {VALUE}",
-        f"warning: y is -inf: it arises in `log` (log(x)), {VALUE}",
-        f"warning: z is inf: it arises in `div` (1/x), {VALUE}",
-        f"warning: dy/dx is inf: it arises in `log` (log(x)), {VALUE}",
-    ]
-
-
 # A formula that cancels to 0 is no structural zero: the number is nan.
 CANCELLED = [
     ("y=exp(x)*x-x*exp(x)", "x=1000"),
@@ -72,13 +62,6 @@ def test_a_cancelled_formula_hides_no_number(cli, system, at):
         assert r"\mathrm{nan}" in cli.done(command, system, "--at", at, "-f", "latex").out
     at_points = cli.done("jacobian", system, "--points", "-", stdin=f"x\n{at.removeprefix('x=')}\n").out
     assert at_points.splitlines() == ["dy/dx", "nan"]
-
-
-def test_a_formula_that_is_0_at_finite_numbers_is_shown_as_0(cli):
-    outcome = cli.done("jacobian", "y=x/x", "--at", "x=0", "--at", "x=2")
-    first, second = outcome.out.split("at x = 2")
-    assert "∂y/∂x = 0 = nan\n" in first
-    assert second.endswith("∂y/∂x = 0\n")
 
 
 @pytest.mark.parametrize("command", ["jacobian", "backward"])
@@ -152,13 +135,6 @@ def test_a_page_says_which_gradient_is_none_in_pytorch(cli, system, why):
 )
 def test_a_formula_whose_value_is_another_says_why(cli, system, at, says):
     assert says in " ".join(cli.done("backward", system, "--at", at).out.split())
-
-
-@pytest.mark.parametrize("system", ["y=abs(x)", "y=x**2", "y=relu(x)*x", "y=sqrt(x)", "y=atan2(x, x)"])
-def test_where_formula_and_number_agree_nothing_is_said(cli, system):
-    out = cli("backward", system, "--at", "x=0").out
-    assert "as written" not in out
-    assert "cancels" not in out
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,6 @@ import contextlib
 import io
 import json
 import traceback
-from types import SimpleNamespace
 
 import pytest
 from broken import BROKEN, ERRORS, IN_WORDS
@@ -23,8 +22,7 @@ from gradcli.pytorch.messages import Facts, facts_of
 from gradcli.pytorch.messages import _table as messages
 from gradcli.pytorch.record import Recorder
 from gradcli.pytorch.session import run
-from gradcli.script.errors import edits, fixes
-from gradcli.script.errors.source import Change, Text, changed
+from gradcli.script.errors.source import changed
 from gradcli.script.errors.why import _answers, _function, _of_python
 from gradcli.script.errors.why import answer as answer_known
 from gradcli.script.errors.why import why as why_known
@@ -252,51 +250,10 @@ def test_strings_and_comments_are_not_edited(text, fixed):
     assert error_of(changed(text, changes)) == ""
 
 
-@pytest.mark.parametrize(
-    ("name", "lines"),
-    [
-        ("a penalty before the loop", "for i in range(3):\n    penalty = w ** 2\n    loss = (w - i) ** 2 + penalty\n"),
-        ("two losses with a line between them", "loss2 = (h ** 2).sum()\n(loss1 + loss2).backward()\n"),
-        ("losses in a list", "losses = [h.sum(), (h ** 2).sum()]\nsum(losses).backward()\n"),
-        ("losses whose gradients are looked at one by one", "loss1.backward(retain_graph=True)\n"),
-        ("a generator and a discriminator", "loss_d = D(fake.detach()).mean()"),
-        ("the two states of a cell", "    h, c = h.detach(), c.detach()\n"),
-        ("Newton's method", "g, = torch.autograd.grad(x ** 4, x, create_graph=True)"),
-    ],
-)
-def test_the_fix_of_a_second_backward_follows_from_what_was_recorded(name, lines):
-    script = Script(SLIPS[name], "script.py", None)
-    assert lines in changed(SLIPS[name], answer(ending(SLIPS[name]).error, script).changes)
-
-
 def test_what_is_not_recorded_is_told_with_its_condition():
     text = said(SLIPS["a function that goes back, called for two losses"])
     assert "keep the graph in the first call, if the weights stay as they are until the second one; if they" in text
     assert "change, compute the loss again after the change" in text
-
-
-STEPPED = """\
-import torch
-def learn(loss):
-    loss.backward()
-net = torch.nn.Sequential(torch.nn.Linear(2, 2), torch.nn.Tanh(), torch.nn.Linear(2, 1))
-optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
-h = net(torch.ones(1, 2))
-learn(h.sum())
-STEP
-learn((h ** 2).sum())
-"""
-
-
-def test_of_two_ways_each_works_under_its_condition_and_the_first_not_under_the_other():
-    same, changing = (STEPPED.replace("STEP", line) for line in ("print('the weights stay')", "optimizer.step()"))
-    keeping = ("loss.backward()", "loss.backward(retain_graph=True)")
-    again = ("learn((h", "h = net(torch.ones(1, 2))\nlearn((h")
-    for text in (same, changing):
-        assert "a second time" in error_of(text)
-        assert error_of(text.replace(*again)) == ""
-    assert error_of(same.replace(*keeping)) == ""
-    assert "modified by an inplace operation" in error_of(changing.replace(*keeping))
 
 
 def test_the_script_runs_once_whatever_is_said_of_its_error(cli):
@@ -318,16 +275,6 @@ def test_it_is_told_where_v_comes_from():
     assert "It comes from line 4, `v = torch.ones(3)`." in said(BROKEN["v of another length"])
 
 
-def test_several_numbers_are_told_what_is_like_a_number():
-    text = "import torch\nx = torch.ones(2, requires_grad=True)\ny = x * 2\ny.backward()\n"
-    assert "fix: call backward() of their sum or mean, or y.backward(v) with v = ∂L/∂y:" in said(text)
-
-
-def test_a_number_is_told_with_the_line_that_made_it():
-    text = said(BROKEN["item on the way"])
-    assert "line 3, `loss = torch.tensor((x ** 2).sum().item())`, cuts loss off from the graph: .item()" in text
-
-
 def test_lines_are_those_of_the_file_where_they_stand(tmp_path, cli):
     (tmp_path / "layers_of_mine.py").write_text(
         "def shift(h):\n    # changes what it is given\n    h += 1\n    return h\n\n"
@@ -345,34 +292,3 @@ def test_lines_are_those_of_the_file_where_they_stand(tmp_path, cli):
     assert "ExpBackward0 of line 4, `y = x.exp()`, needs the old values for its backward" in flat
     assert "exp's derivative is its own result" in flat
     assert "line 3 of layers_of_mine.py: h = h + 1" in flat
-
-
-@pytest.mark.parametrize(
-    ("changes", "expected"),
-    [
-        ([Change("", 1, 1, ())], "b\nc\n"),
-        ([Change("", 1, 1, ()), Change("", 3, 3, ("c", "a"))], "b\nc\na\n"),
-        ([Change("", 2, 3, ("x",))], "a\nx\n"),
-    ],
-)
-def test_changes_are_applied_from_the_last_to_the_first(changes, expected):
-    assert changed("a\nb\nc\n", changes) == expected
-
-
-def test_a_comment_before_the_bracket_does_not_hide_a_comma():
-    source = "y = f(a,  # the last one\n)\n"
-    text = Text("", source, 1)
-    assert changed(source, text.edited(edits.appended(text.calls("f")[0], "k=1", text))).endswith("one\nk=1)\n")
-
-
-def test_a_block_that_records_nothing_records_and_keeps_its_lines():
-    source = 'with torch.no_grad():\n    s = """\n    def"""\nwith torch.no_grad(): a = "é"; b = 2\n'
-    assert changed(source, fixes.recorded(Text("", source, 2))).startswith("with torch.enable_grad():\n    s = ")
-    assert changed(source, fixes.recorded(Text("", source, 4))).endswith('\nwith torch.enable_grad(): a = "é"; b = 2\n')
-
-
-@pytest.mark.parametrize("returned", ["v, 2*v", "(v, 2*v)", "v, (2*v)", "v, 2*v,"])
-def test_a_gradient_more_is_an_element_more_of_the_tuple(returned):
-    source = f"class F:\n    def backward(ctx, v):\n        return {returned}\n"
-    result = changed(source, fixes.more_returned(SimpleNamespace(main=Text("", source)), "F", 2))
-    assert result.endswith("return v, 2*v, None, None\n")

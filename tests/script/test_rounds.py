@@ -74,21 +74,6 @@ def test_a_picture_needs_an_explained_call(cli, script):
     assert "--graph draws a call that is explained" in cli.refused("run", "--quiet", "--graph", "p.svg", script)
 
 
-def test_a_script_without_a_call_leaves_no_picture(cli, tmp_path):
-    file = tmp_path / "picture.svg"
-    outcome = cli.done("run", "--graph", str(file), "-c", "import torch")
-    assert not file.exists()
-    assert "is not written: no backward is explained" in outcome.err
-
-
-def test_the_first_object_of_a_line_has_the_formulas_and_notes_of_the_page(cli, script):
-    rows = [json.loads(line) for line in cli.done("run", "-f", "json", script).out.splitlines()]
-    assert len(rows) == 5
-    assert rows[0]["formulas"] == {"loss": ["sum((w - 3)**2)"], "w.grad": ["2*w - 6"]}
-    assert rows[0]["notes"] == []
-    assert not any("formulas" in row for row in rows[1:])
-
-
 def test_a_note_of_the_page_stands_in_the_object_too(cli):
     text = "import torch; x = torch.tensor(2., requires_grad=True)\nu = (x*x).detach()\n(u*x).backward()\n"
     (row,) = [json.loads(line) for line in cli.done("run", "-f", "json", "-c", text).out.splitlines()]
@@ -128,11 +113,3 @@ def test_the_return_that_corrects_a_backward_makes_it_right(cli, tmp_path, retur
     assert f"fix: line 10: `{corrected}`" in " ".join(outcome.out.split())
     path.write_text(WRONG.replace("return {}, {}", corrected), "utf-8")
     assert cli("run", "--check", str(path)).status == 0
-
-
-def test_a_backward_that_no_factor_corrects_has_no_corrected_return(cli, tmp_path):
-    path = tmp_path / "own.py"
-    path.write_text(WRONG.format("(3 * x**2 * w + 1) * grad", RIGHT[1]), "utf-8")
-    outcome = cli("run", "--check", str(path))
-    assert outcome.status == 1
-    assert "fix:" not in outcome.out
