@@ -121,13 +121,24 @@ def test_the_guide_lists_each_room_below_those_that_it_imports():
     assert all(MAY_IMPORT[room] <= {*listed[:k]} for k, room in enumerate(listed))
 
 
-def test_reasons_of_errors_import_no_tensor_and_no_step():
-    """They hold for a script on PyTorch's own tensors, too."""
-    may = {"gradcli.pytorch.messages.known_message"}
-    may |= {"gradcli.pytorch.tables.pytorch_names"}
-    for path in sorted((ROOT / "script" / "errors").rglob("*.py")):
-        names = imported_names(ast.parse(path.read_text(encoding="utf-8")))
-        assert {name for name in names if name.startswith(("gradcli.pytorch", "gradcli.realtorch"))} <= may, path
+# Where a script is listened to on each PyTorch, and where one of its own Functions is run again.
+LISTEN = {
+    "script/explainer.py": {"driver.Heard", "driver.Session", "optim.stepped.stepped", "failing.ended"},
+    "script/progress.py": {"driver.Heard", "driver.Left"},
+    "script/check.py": {f"replay.{n}" for n in ("OUTPUT", "Applications", "Applied", "as_double", "replayed")},
+}
+FACTS = {"messages.known_message", "messages.facts_of", "tables.pytorch_names"}  # of PyTorch's texts and names
+
+
+@pytest.mark.parametrize("room", ["script", "pages", "report", "record"])
+def test_pages_and_reasons_of_errors_import_no_tensor_and_no_step(room):
+    """They read the record, and hold for a script on PyTorch's own tensors, too."""
+    for path in sorted((ROOT / room).rglob("*.py")):
+        names = {n for n in imported_names(ast.parse(path.read_text(encoding="utf-8"))) if n.startswith("gradcli.")}
+        emulated = {n.removeprefix("gradcli.pytorch.") for n in names if n.startswith("gradcli.pytorch.")}
+        assert emulated <= FACTS | LISTEN.get(path.relative_to(ROOT).as_posix(), set()), path
+        if path.name != "explainer.py":
+            assert not any(n.startswith("gradcli.realtorch") for n in names), path
 
 
 # Imports inside functions, which are for start-up time: most runs need none of them.
@@ -140,13 +151,9 @@ LAZY = {
     "gradcli.report.prose": {"layout"},
     "gradcli.report.render": {"pictures.render"},  # of documents
     # by what happens, and by the format
-    "gradcli.script.explainer": {"pages.page", "pages.rows", "pages.steps", "errors.why"},
-    "gradcli.script.under_pytorch.explainer": {
-        "under_pytorch.page",
-        "pages.steps",
-        "errors.under_pytorch",
-        "errors.why",
-    },
+    "gradcli.script.explainer": {"pages.page", "pages.rows", "pages.steps"},
+    "gradcli.script.line_explainer": {"errors.why"},
+    "gradcli.script.under_pytorch.explainer": {"under_pytorch.page", "pages.steps", "errors.under_pytorch"},
     "gradcli.script.pages.page": {"pages.functions", "pages.request"},  # by what is called
 }
 

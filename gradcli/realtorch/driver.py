@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from types import CodeType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 from torch.overrides import _get_current_function_mode_stack
@@ -24,10 +24,7 @@ from gradcli.realtorch.sweep import Sweep, is_leaf, nodes_behind
 from gradcli.realtorch.updates import Updates
 from gradcli.realtorch.values import PLAIN, tensors_in
 from gradcli.realtorch.writing import Request, Writer
-from gradcli.record.record import CallSite, OptimizerStep, Record
-
-if TYPE_CHECKING:
-    from gradcli.pytorch.optim.rules import Altered
+from gradcli.record.record import Altered, CallSite, OptimizerStep, Record
 
 _PATIENCE = 5  # how often explained lines run again before the others are given up
 _REST = 100  # and before PyTorch has its functions back: a step of an optimizer may be due once in many backwards

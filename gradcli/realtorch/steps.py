@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import torch
@@ -19,10 +19,7 @@ from gradcli.realtorch.names import Names
 from gradcli.realtorch.sites import frames, site_of, user_frames
 from gradcli.realtorch.updates import Updates
 from gradcli.realtorch.values import COPIED, PLAIN, array_of
-from gradcli.record.record import CallSite, OptimizerStep
-
-if TYPE_CHECKING:
-    from gradcli.pytorch.optim.rules import Altered
+from gradcli.record.record import Altered, CallSite, OptimizerStep
 
 
 class Steps:

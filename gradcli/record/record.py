@@ -278,6 +278,39 @@ class OptimizerStep(Event):
 
 
 @dataclass(frozen=True, kw_only=True)
+class Altered(Event):
+    """Gradients that are not as `backward` left them: of which parameters, and by which factor; None where by several.
+
+    `numbers` are those before and after, of one parameter of few elements.
+    """
+
+    names: tuple[str, ...]
+    factor: float | None
+    numbers: tuple[Numbers, ...] = ()
+
+
+@dataclass(frozen=True)
+class Stepped:
+    """A call of an optimizer's `step`: its events, one for each rule, and the parameters that have none.
+
+    `changes` is how many parameters have a gradient, `cleared` where one was cleared, and where a backward had reached
+    it before; `missing` the parameters without a gradient, each with where it was frozen.  `unlisted` are leaves with a
+    gradient that no optimizer has, and `why` and `held` why, where modules show that: the first of them is in a Python
+    list of that name ("parameters", "modules" or "lists"), or "later" than all optimizers.
+    """
+
+    changes: int
+    steps: tuple[OptimizerStep, ...]
+    altered: Altered | None
+    cleared: tuple[CallSite, CallSite] | None
+    has_swept: bool  # whether any backward has run
+    missing: tuple[tuple[str, CallSite], ...]
+    unlisted: tuple[str, ...]
+    why: str
+    held: str
+
+
+@dataclass(frozen=True, kw_only=True)
 class ModeEntered(Event):
     """A mode holds from now on: no_grad, enable_grad, inference_mode, autocast, anomaly, train, eval."""
 

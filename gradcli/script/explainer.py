@@ -6,17 +6,15 @@ import json
 import math
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
-from itertools import chain
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from gradcli.errors import InputError
 from gradcli.pages.sections import Block, Code
 from gradcli.process.activity import lasting
-from gradcli.pytorch.record import Listener, dependencies, edge_of, finite
-from gradcli.pytorch.recording import Tape, numbers_of
+from gradcli.pytorch.driver import Heard, Session
 from gradcli.script.errors.warnings import not_finite, warned
 from gradcli.script.known import Known
 from gradcli.script.line_explainer import LineExplainer, fault_text
@@ -28,44 +26,40 @@ from gradcli.script.shown import columns
 from gradcli.script.system import Recorded
 from gradcli.text.wrapping import wrapped
 
-if TYPE_CHECKING:
-    from gradcli.pytorch.backward import Call, Request
-
 _ROOM = 3000  # calls inside of calls
 
 
 @dataclass
-class Explainer(LineExplainer, Listener):
-    """Listens to the calls of a script, and explains them."""
+class Explainer(LineExplainer):
+    """Hears of the calls of a script on gradcli's `torch`, and explains them."""
 
     progress: Progress = field(default_factory=Progress)
     sums: Sums = field(default_factory=Sums)
     warned: set[Site] = field(default_factory=set)
-    waiting: dict[int, CallScene] = field(default_factory=dict)  # by the identity of the call that is running
     request: Any = None  # of the last call; its page covers all calls for it
     held: list[Callable[[], None]] = field(default_factory=list)  # what is shown behind the call that they run within
-    requests: dict[Request, tuple[Call, CallScene]] = field(default_factory=dict)  # without a result yet
+    requests: dict[Any, Heard] = field(default_factory=dict)  # without a result yet
 
-    def begins(self, call: Call) -> None:
-        """Hold the recorded steps, before the call frees them."""
-        self.waiting.pop(id(call), None)  # of one that failed, and is gone
+    def listening(self) -> AbstractContextManager[None]:
+        """Listen within a block."""
+        return Session(self).listening()
+
+    def begins(self, call: Heard) -> None:
+        """Hold what is recorded behind a call that is explained, before the call frees it."""
         frame, site = self._position(call.depth)
         if self._is_covered(call) or not self._explains_now(site):
             return
-        call.explained = True
-        scene = self._scene(frame, site)
+        call.kept = scene = self._scene(frame, site)
         with _room():
-            scene.tape = Tape(call, scene.names)
-        self.waiting[id(call)] = scene
+            call.hold(scene.names)
 
-    def _read(self, scene: CallScene) -> None:
+    def _read(self, call: Heard, scene: CallScene) -> None:
         """Read the system of a call that is done from its record."""
-        assert scene.tape is not None
         try:
             with _room():
-                count, record = len(scene.tape.steps), scene.tape.record(MAX_STEPS)
+                count, (record, live) = call.operations, call.record(MAX_STEPS)
                 scene.recorded = Recorded(record, record.backwards[0])
-                scene.known = Known(record, scene.tape.live)
+                scene.known = Known(record, live)
                 check_size(count)
                 scene.recorded = recorded(record, record.backwards[0], {self.script.name: self.script.source})
         except InputError as error:
@@ -85,7 +79,7 @@ class Explainer(LineExplainer, Listener):
         names = names_of(frame)
         return CallScene(self.script, site.line, names, site=site, steps=self.steps, unroll=unroll, told=self.told)
 
-    def _is_covered(self, call: Call) -> bool:
+    def _is_covered(self, call: Heard) -> bool:
         """Return whether a call is one of several for what a script asked for by name, and not the first of them."""
         before, self.request = self.request, call.request
         return self.style != "json" and call.request is not None and (call.request is before or not call.request.name)
@@ -95,38 +89,39 @@ class Explainer(LineExplainer, Listener):
         self.seen[site] += 1
         return self.wants(site, self.seen[site])
 
-    def is_done(self, call: Call) -> None:
+    def is_done(self, call: Heard) -> None:
         """Explain a call that is done."""
-        scene = self.waiting.pop(id(call), None)
+        scene: CallScene | None = call.kept
         if scene is not None:
-            self._read(scene)
+            self._read(call, scene)
         norm = None
         if call.request is None:
             norm = self.progress.add(scene.site if scene is not None else self._position(call.depth)[1], call, scene)
         if scene is None:
             if self.sums.left:
-                self.sums.again(self._position(call.depth)[1], call)
+                self.sums.again(self._position(call.depth)[1], call.left)
             if norm is None or not math.isfinite(norm):
                 self._warn(call)
             return
-        self.sums.first(scene, call)
-        if call.request is not None and not _is_finite(call):
+        self.sums.first(scene, call.left)
+        if call.request is not None and not call.is_finite:
             self.warned.add(scene.site)  # its page covers the calls that follow
         if self.style == "json":
             self._show_row(call, scene)
         elif call.request is not None:
-            self.requests[call.request] = call, scene
+            self.requests[call.request] = call
         else:
             self._show(call, scene)
 
-    def is_answered(self, request: Request) -> None:
+    def is_answered(self, request: Any, answer: Any) -> None:
         """Explain the first of the calls for what a script asked for by name, which has its result now."""
         if request in self.requests:
-            call, scene = self.requests.pop(request)
-            scene.recorded.call = replace(scene.recorded.call, answer=numbers_of(request.result))
+            call = self.requests.pop(request)
+            scene: CallScene = call.kept
+            scene.recorded.call = replace(scene.recorded.call, answer=answer)
             self._show(call, scene)
 
-    def _show(self, call: Call, scene: CallScene) -> None:
+    def _show(self, call: Heard, scene: CallScene) -> None:
         """Show the page of a call."""
         try:
             with _room(), lasting(f"explaining line {scene.line}"):
@@ -142,7 +137,7 @@ class Explainer(LineExplainer, Listener):
         title = f"line {scene.line}: {scene.source(scene.line)}"
         self._in_order(call, partial(self.shown.explained, scene, title, text))
 
-    def _in_order(self, call: Call, show: Callable[[], None]) -> None:
+    def _in_order(self, call: Heard, show: Callable[[], None]) -> None:
         """Show a call, and behind it those that ran within it."""
         if call.depth:
             self.held.append(show)
@@ -151,70 +146,57 @@ class Explainer(LineExplainer, Listener):
         for each in (show, *held):
             each()
 
-    def _show_row(self, call: Call, scene: CallScene) -> None:
+    def _show_row(self, call: Heard, scene: CallScene) -> None:
         """Show a call as JSON; the first one at a line, or each with `every`, with its formulas."""
         from gradcli.script.pages.page import page
-        from gradcli.script.pages.rows import explanation, loop_objects, row
+        from gradcli.script.pages.rows import explanation, row
 
         data = row(scene)
         if self.drawing is not None:
             self.drawing.add(scene)
-        if self.seen[scene.site] == max(1, self.round) or self.every:
+        if self.is_first(scene.site):
             with _room(), suppress(Exception):
-                data |= explanation(page(scene, warned(scene, _hooks(call)))) | loop_objects(scene)
+                data |= explanation(page(scene, warned(scene, call.hooks)), scene)
         self._in_order(call, partial(self.shown.text, json.dumps(data)))
         self._warn(call)
 
-    def _page(self, call: Call, scene: CallScene) -> str:
-        from gradcli.report.render import Look, render_pages
+    def _page(self, call: Heard, scene: CallScene) -> str:
         from gradcli.script.pages.page import page
 
-        shown = page(scene, warned(scene, _hooks(call)), self.only)
-        return render_pages([shown], Look(self.style)).rstrip("\n")
+        return self.rendered(page(scene, warned(scene, call.hooks), self.only))
 
-    def _warn(self, call: Call) -> None:
+    def _warn(self, call: Heard) -> None:
         """Warn of a gradient that is not finite, once a line, where no page is shown that does."""
-        if _is_finite(call):
+        if call.is_finite:
             return
         frame, site = self._position(call.depth)
         if site not in self.warned:
             self.warned.add(site)
             times = f", reached {self.seen[site]:,} times" * (self.seen[site] > 1)
             scene = self._scene(frame, site)
-            tape = Tape(call, scene.names)
-            scene.known = Known(tape.record(), tape.live)
+            call.hold(scene.names)
+            scene.known = Known(*call.record())
             for block in not_finite(scene, f"line {site.line}{times}: "):
                 self.note("\n".join(_lines(block)))
 
-    def stepped(self, optimizer: Any, done: Sequence[Any]) -> None:
+    def stepped(self, optimizer: Any, changes: Sequence[Any]) -> None:
         """Show what an optimizer did with the gradients."""
         if self.style == "json":
             return
         frame, site = self._position()
         if self._explains_now(site):
+            from gradcli.pytorch.optim.stepped import stepped
             from gradcli.script.pages.steps import step_lines
 
-            scene, line = self._scene(frame, site), site.line
-            try:
-                first, *more = step_lines(optimizer, done, scene, self.sums.left)
-            except Exception as error:  # the script goes on, whatever we cannot explain
-                first, more = f"not explained: {fault_text(error)}", []
-            self.shown.words([f"line {line}, {scene.source(line)}: {first}", *more])
+            scene = self._scene(frame, site)
+            head = f"line {site.line}, {scene.source(site.line)}"
+            self.show_step(head, lambda: step_lines(stepped(optimizer, changes, scene.names, self.sums.left), scene))
 
     def failed(self, error: BaseException, text: str) -> None:
         """Note why the script failed, and what fixes it; `text` is the traceback that was printed."""
         for show in self.held:
             show()
-        from gradcli.process.tracebacks import line_of
-        from gradcli.script.errors.why import why
-
-        try:
-            reason = why(error, self.script, knows)
-        except Exception as fault:
-            reason = fault_text(fault)
-        if reason:
-            self.note(reason)
-        self.shown.failed(text + reason, line_of(error))
+        self.tell(error, text, self.reason(error, knows))
 
     def again(self) -> None:
         """Show how the loss went at lines that were reached again, and note which lines these are."""
@@ -233,16 +215,6 @@ def _lines(block: Block) -> list[str]:
     if isinstance(block, Code):
         return [f"  {block.caption}: {block.lines[0]}", *(f"    {line}" for line in block.lines[1:])]
     return wrapped("".join(map(str, getattr(block, "parts", ()))), columns(), "  ")
-
-
-def _hooks(call: Call) -> list[Any]:
-    """Return the hooks of the tensors that a call goes back through."""
-    edges = dependencies(edge_of(y)[0] for y, _ in call.roots)
-    return [h for fn in edges for h in (*chain(*fn.pres.values()), *(fn._nexts or ()), *(fn._posts or ()))]
-
-
-def _is_finite(call: Call) -> bool:
-    return all(finite(c.grad._a) for c in call.contributions)
 
 
 class _Ended(Known):

@@ -29,9 +29,14 @@ def line_at(site: CallSite) -> Line:
     return line_of(site.file, site.line)
 
 
+def is_unknown(operation: Operation) -> bool:
+    """Return whether an operation is PyTorch's, and has no formula."""
+    return operation.is_opaque and operation.settings[:1] == ("torch",)
+
+
 def is_custom(operation: Operation) -> bool:
     """Return whether an operation is a call of the script's own Function."""
-    return operation.is_opaque and operation.settings[:1] != ("torch",) and operation.row != "written"
+    return operation.is_opaque and not is_unknown(operation) and operation.row != "written"
 
 
 @dataclass(frozen=True)

@@ -8,9 +8,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from gradcli.pages.sections import Page
 from gradcli.process.script import Script
-from gradcli.process.tracebacks import text_of
+from gradcli.process.tracebacks import line_of, text_of
 from gradcli.script.drawing import Drawing
+from gradcli.script.known import Known
 from gradcli.script.shown import Printed, columns
 from gradcli.text.wrapping import in_words, wrapped
 
@@ -40,6 +42,39 @@ class LineExplainer:
         if self.round:
             return times == self.round
         return times == 1 or self.every or self.style == "json"
+
+    def is_first(self, site: Any) -> bool:
+        """Return whether a call's object in JSON has formulas: the first explained one at a line, or each."""
+        return self.every or self.seen[site] == max(1, self.round)
+
+    def rendered(self, page: Page) -> str:
+        """Return a page in the style."""
+        from gradcli.report.render import Look, render_pages
+
+        return render_pages([page], Look(self.style)).rstrip("\n")
+
+    def show_step(self, head: str, lines: Callable[[], Sequence[str]]) -> None:
+        """Show what an optimizer did with the gradients; the script goes on, whatever we cannot explain."""
+        try:
+            first, *more = lines()
+        except Exception as error:
+            first, more = f"not explained: {fault_text(error)}", []
+        self.shown.words([f"{head}: {first}", *more])
+
+    def reason(self, error: BaseException, knows: Callable[..., Known]) -> str:
+        """Return why the script failed, and what fixes it; "" where PyTorch's message says it all."""
+        from gradcli.script.errors.why import why
+
+        try:
+            return why(error, self.script, knows)
+        except Exception as fault:
+            return fault_text(fault)
+
+    def tell(self, error: BaseException, text: str, reason: str) -> None:
+        """Note why the script failed, behind the traceback that was printed."""
+        if reason:
+            self.note(reason)
+        self.shown.failed(text + reason, line_of(error))
 
     def times(self, sites: Sequence[Any]) -> tuple[str, int]:
         """Return how often calls at a line were reached again, and a word before it where that is not exact."""

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Hashable, Sequence
 from itertools import groupby
+from typing import Any
 
 from gradcli.graph.node import Node
 from gradcli.pages.recurrence import Folded, Program, folded, numbered
-from gradcli.pytorch.nn.containers import ModuleDict, ModuleList
 from gradcli.record.record import CallSite, Operation
 from gradcli.script.expressions import LoopSpan
 from gradcli.script.naming import Names
@@ -121,7 +121,7 @@ class _Script(Program):
         if not any(map(any, paths)):
             return len({(o.site.frame, o.site.instruction) for o in operations}) == 1  # none of them has a name
         common = [part for part, *others in zip(*paths, strict=False) if all(part == other for other in others)]
-        while common and isinstance(modules.get(".".join(common)), ModuleList | ModuleDict | None):
+        while common and _is_list(modules.get(".".join(common))):
             common.pop()
         return bool(common) and type(modules[".".join(common)]).__module__.startswith("torch.")
 
@@ -142,6 +142,11 @@ class _Script(Program):
         """Return the innermost loop around places in one function."""
         loops = [loop for loop in self.expressions.file(sites[0].file).loops if all(map(loop.has, sites))]
         return max(loops, key=lambda loop: loop.first, default=None)
+
+
+def _is_list(module: Any) -> bool:
+    """Return whether a module only holds others, which the script calls one by one; or is None."""
+    return module is None or any(c.__name__ in ("ModuleList", "ModuleDict") for c in type(module).__mro__)
 
 
 def _code(site: CallSite) -> tuple[str, str]:

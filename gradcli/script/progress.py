@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
-from gradcli.pytorch.backward import Call
+from gradcli.pytorch.driver import Heard, Left
 from gradcli.record.numbers import Numbers
 from gradcli.script.pages.effects import SHOWN, numbers_words
 from gradcli.script.scene import CallScene, Site
@@ -18,7 +18,6 @@ from gradcli.text.wrapping import in_words
 Array = np.ndarray[Any, Any]
 
 _LEAST = 3  # rounds that are worth a curve
-_CACHED = 2**14  # numbers that are squared at a time
 _NAMED = 3  # leaves that are listed one by one
 _LONG = 40  # characters of a sum that is shown
 
@@ -30,19 +29,19 @@ class Progress:
     names: dict[Site, tuple[str, str]] = field(default_factory=dict)  # of the value, and the code of the line
     rounds: dict[Site, list[tuple[float, float]]] = field(default_factory=dict)
 
-    def add(self, site: Site, call: Call, scene: CallScene | None) -> float | None:
+    def add(self, site: Site, call: Heard, scene: CallScene | None) -> float | None:
         """Add a call of `backward` from one number, and return the norm of its gradients; None for any other call.
 
         `scene` is known where it is explained.
         """
-        if call.returns or len(call.roots) != 1 or call.roots[0][0].numel() != 1:
+        if (loss := call.loss) is None:
             return None
-        y = call.roots[0][0]
         if scene is not None:
-            name = next(iter(scene.recorded.roots), "") or scene.name(y, "y")
-            self.names.setdefault(site, (name, scene.source(site.line)))
-        norm = math.sqrt(sum(_square(c.grad._a) for c in call.contributions))
-        self.rounds.setdefault(site, []).append((y.item(), norm))
+            recorded = scene.recorded
+            names = (*recorded.roots, *(recorded.name(q, "y") for q in recorded.call.roots), "y")
+            self.names.setdefault(site, (names[0], scene.source(site.line)))
+        norm = call.norm
+        self.rounds.setdefault(site, []).append((loss, norm))
         return norm
 
     def words(self, site: Site, room: int) -> list[str]:
@@ -62,13 +61,6 @@ class Progress:
         ]
 
 
-def _square(a: Array) -> float:
-    """Return the sum of squares in float64, of as many numbers at a time as a cache holds."""
-    row = a.reshape(-1)
-    parts = (row[k : k + _CACHED].astype(float) for k in range(0, len(row), _CACHED))
-    return float(sum(np.vdot(p, p) for p in parts))
-
-
 @dataclass
 class Sums:
     """The leaves whose `.grad` nothing but calls has changed, and what is in it, by the identity of the leaf.
@@ -81,25 +73,25 @@ class Sums:
     added: set[Site] = field(default_factory=set)  # whose calls have added to what was left before
     moved: set[Site] = field(default_factory=set)  # those of them between whose calls a leaf was changed
 
-    def first(self, scene: CallScene, call: Call) -> None:
+    def first(self, scene: CallScene, left: Sequence[Left]) -> None:
         """Record each `.grad` after the first call at a site."""
-        changed = [(c.tensor, c.after) for c in call.contributions if c.after is not None and not call.returns]
-        self.left |= {id(x): after._a.copy() for x, after in changed}
-        self.sites[scene.site] = {id(x): (scene.name(x), x._memory.version) for x, _ in changed}
+        names = [scene.recorded.name(c.quantity) for c in scene.recorded.call.leaves] or ["x"] * len(left)
+        changed = [(x, name) for x, name in zip(left, names, strict=True) if x.after is not None]
+        self.left |= {x.leaf: x.after.copy() for x, _ in changed if x.after is not None}
+        self.sites[scene.site] = {x.leaf: (name, x.version) for x, name in changed}
 
-    def again(self, site: Site, call: Call) -> None:
+    def again(self, site: Site, left: Sequence[Left]) -> None:
         """Keep the leaves whose `.grad` the next call at the site accumulates into, unchanged since the call before."""
         last, kept = self.sites.pop(site, {}), {}
-        for c in call.contributions:
-            x = c.tensor
-            left = self.left.pop(id(x), None)
-            if c.before is None or c.after is None or not np.array_equal(c.before, left):
+        for x in left:
+            before = self.left.pop(x.leaf, None)
+            if x.before is None or x.after is None or not np.array_equal(x.before, before):
                 continue
-            self.left[id(x)] = c.after._a.copy()
-            if id(x) in last:
-                name, version = last[id(x)]
-                kept[id(x)] = name, x._memory.version
-                if version != x._memory.version:
+            self.left[x.leaf] = x.after.copy()
+            if x.leaf in last:
+                name, version = last[x.leaf]
+                kept[x.leaf] = name, x.version
+                if version != x.version:
                     self.moved.add(site)
         if kept:
             self.sites[site] = kept

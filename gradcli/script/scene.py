@@ -13,7 +13,6 @@ from typing import Any, NamedTuple
 
 from gradcli.errors import Notes
 from gradcli.process.script import Script
-from gradcli.pytorch.recording import Tape
 from gradcli.script.known import Known
 from gradcli.script.naming import Names
 from gradcli.script.system import Recorded
@@ -40,10 +39,6 @@ class Scene:
     script: Script
     line: int
     names: Names
-
-    def name(self, x: Any, otherwise: str = "x") -> str:
-        """Return the script's name of a tensor."""
-        return self.names.of(x) or getattr(x, "_called", "") or otherwise
 
     def file(self, line: int) -> str:
         """Return the file of a line: that of the script, if the line has none."""
@@ -102,7 +97,6 @@ class Site(NamedTuple):
 class CallScene(Scene):
     """The line of a call that is explained, its steps, and the system in its record, or why that is empty."""
 
-    tape: Tape | None = None
     recorded: Recorded = field(default_factory=Recorded)
     trouble: str = ""
     site: Site = Site(0)  # noqa: RUF009
@@ -113,9 +107,3 @@ class CallScene(Scene):
     told: set[str] = field(default_factory=set)  # the surprises that a page has told already
     altered: bool = False  # whether the gradients are not those of the recorded operations at the values of now
     notes: Notes = field(default_factory=Notes)
-
-    def name(self, x: Any, otherwise: str = "x") -> str:
-        """Return the name of a tensor in the system, or else in the script."""
-        quantity = None if self.tape is None else self.tape.quantity(x)
-        known = "" if quantity is None else self.recorded.names.get(quantity, "")
-        return known or super().name(x, otherwise)

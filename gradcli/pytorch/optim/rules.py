@@ -20,7 +20,7 @@ from gradcli.graph.node import Node, cast, leaf, operand
 from gradcli.pytorch.recipes import QUIET, Array
 
 if TYPE_CHECKING:
-    from gradcli.record.record import Assignment, OptimizerStep, Update
+    from gradcli.record.record import Altered, Assignment, OptimizerStep, Update
 
 _BLOCK = 2**16  # elements of a large array that are computed at once: what is computed between stays in the cache
 SHOWN = 4  # elements of an array whose numbers are all kept for a page
@@ -248,23 +248,15 @@ def events(optimizer: str, changes: Iterable[Change], name: Callable[[Any], str]
     ]
 
 
-class Altered(NamedTuple):
-    """Gradients that are not as `backward` left them: of which parameters, and by which factor; None where by several.
-
-    `numbers` are those before and after, of one parameter of few elements.
-    """
-
-    names: Sequence[str]
-    factor: float | None
-    numbers: tuple[Array, Array] | None
-
-
 def altered(gradients: Iterable[tuple[str, tuple[Array, float], tuple[Array, float]]]) -> Altered | None:
     """Return which gradients are not as they were left, as those that were clipped; None where all are.
 
     Each has the name of its parameter and, before and after, numbers of it and the norm of all.  Scripts scale them in
     many ways: the factor is the ratio of the norms, and it is that of all numbers up to rounding.
     """
+    from gradcli.record.numbers import Numbers
+    from gradcli.record.record import Altered
+
     pairs = [
         (name, old, new, before, after)
         for name, (old, before), (new, after) in gradients
@@ -279,8 +271,9 @@ def altered(gradients: Iterable[tuple[str, tuple[Array, float], tuple[Array, flo
             for _, old, new, before, after in pairs
         )
     (_, old, new, *_), *others = pairs
-    numbers = None if others or old.size > SHOWN else (old.reshape(-1).astype(float), new.reshape(-1).astype(float))
-    return Altered([name for name, *_ in pairs], factor if is_scaled else None, numbers)
+    arrays = () if others or old.size > SHOWN else (old, new)
+    numbers = tuple(Numbers.of(a.reshape(-1).astype(float)) for a in arrays)
+    return Altered(names=tuple(name for name, *_ in pairs), factor=factor if is_scaled else None, numbers=numbers)
 
 
 def few(a: Array) -> Array:

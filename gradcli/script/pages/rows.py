@@ -12,14 +12,15 @@ from gradcli.pages.system import recurrence_lines
 from gradcli.record.numbers import Numbers
 from gradcli.report.data.json import plain
 from gradcli.report.text_math import TextWriter
+from gradcli.script.known import is_unknown
 from gradcli.script.loops import folded_loops
 from gradcli.script.naming import fresh
 from gradcli.script.pages.flow import MANY, as_data, flow
 from gradcli.script.scene import CallScene
 
 
-def explanation(page: Page) -> dict[str, Any]:
-    """Return the formulas of a page by the names on their left, without the numbers, and its notes."""
+def explanation(page: Page, scene: CallScene) -> dict[str, Any]:
+    """Return the formulas of a page by the names on their left, without the numbers, its notes, and its loops."""
     writer = TextWriter(page.style, None)
     formulas: dict[str, list[str]] = {}
     notes: list[str] = []
@@ -34,10 +35,10 @@ def explanation(page: Page) -> dict[str, Any]:
                 notes.append("".join(map(writer.write, block.parts)))
             if isinstance(block, Code) and notes:  # the lines of a fix
                 notes[-1] += "\n" + "\n".join([f"{block.caption}: {block.lines[0]}", *block.lines[1:]])
-    return {"formulas": formulas, "notes": notes}
+    return {"formulas": formulas, "notes": notes} | _loop_objects(scene)
 
 
-def loop_objects(scene: CallScene) -> dict[str, Any]:
+def _loop_objects(scene: CallScene) -> dict[str, Any]:
     """Return the loops of a call as recurrences: one as an object, several as a list of them."""
     writer = TextWriter(PLAIN, None)
     result = []
@@ -80,6 +81,8 @@ def row(scene: CallScene) -> dict[str, Any]:
     }
     if not scene.trouble and len(call.leaves) > MANY:
         result["flow"] = as_data(flow(recorded.record, call))
+    if opaque := dict.fromkeys(o.row for o in recorded.record.operations if is_unknown(o)):
+        result["opaque"] = [*opaque]
     return plain(result)  # type: ignore[no-any-return]
 
 

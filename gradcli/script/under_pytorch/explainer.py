@@ -14,14 +14,13 @@ from gradcli.process.platform import join
 from gradcli.process.tracebacks import text_of
 from gradcli.pytorch.messages import known_message
 from gradcli.realtorch.start import started_with_torch
-from gradcli.record.record import CallSite, OptimizerStep, Record
+from gradcli.record.record import Altered, CallSite, OptimizerStep, Record
 from gradcli.script.known import Known
 from gradcli.script.line_explainer import LineExplainer, fault_text
 from gradcli.script.naming import Names, names_of
 from gradcli.script.scene import CallScene, without_comment
 
 if TYPE_CHECKING:
-    from gradcli.pytorch.optim.rules import Altered
     from gradcli.realtorch.driver import Session
 
 
@@ -70,14 +69,9 @@ class PyTorchExplainer(LineExplainer):
 
     def _explain_step(self, steps: Sequence[OptimizerStep], site: CallSite, gradients: Altered | None) -> None:
         """Show what an optimizer did with the gradients."""
-        from gradcli.script.pages.steps import altered_lines, rules_lines
+        from gradcli.script.pages.steps import rules_lines
 
-        try:
-            first, *more = rules_lines(steps)
-            more = [*altered_lines(gradients), *more]
-        except Exception as error:
-            first, more = f"not explained: {fault_text(error)}", []
-        self.shown.words([f"{self._title(site).replace(': ', ', ', 1)}: {first}", *more])
+        self.show_step(self._title(site).replace(": ", ", ", 1), lambda: rules_lines(steps, gradients))
 
     def _title(self, site: CallSite) -> str:
         where = "" if site.file == self.script.name else f" of {Path(site.file).name}"
@@ -85,15 +79,13 @@ class PyTorchExplainer(LineExplainer):
 
     def _text(self, record: Record, recorded: bool) -> tuple[str, CallScene]:
         """Return the page of a record in the style, and the system behind it."""
-        from gradcli.report.render import Look, render_pages
         from gradcli.script.under_pytorch.page import Here, explained, row_of
 
         assert self.session is not None
         here = Here(names_of(None), self.session.live, self.told)
         (backward,) = record.backwards
         if self.style == "json":
-            is_first = self.every or self.seen[backward.site] == max(1, self.round)
-            data, scene = row_of(record, self.script, is_first, here)
+            data, scene = row_of(record, self.script, self.is_first(backward.site), here)
             return json.dumps(data), scene
         page, scene = explained(record, self.steps, self.only, self.script, self.unroll, here)
         if not recorded:
@@ -101,22 +93,14 @@ class PyTorchExplainer(LineExplainer):
             page = page.with_notes(
                 [f"note: met after the recording ended, so it has no formulas: --line {line} shows them"]
             )
-        return render_pages([page], Look(self.style)).rstrip("\n"), scene
+        return self.rendered(page), scene
 
     def failed(self, error: BaseException, text: str) -> None:
         """Note what PyTorch's message means; `text` is the traceback that was printed."""
-        from gradcli.process.tracebacks import line_of
-        from gradcli.script.errors.why import why
-
-        try:
-            reason = why(error, self.script, self._known)
-        except Exception as fault:
-            reason = f"not explained: {fault_text(fault)}"
+        reason = self.reason(error, self._known)
         if "why: " not in reason:
             reason = "\n".join(filter(None, (reason, self._run_again(error))))
-        if reason:
-            self.note(reason)
-        self.shown.failed(text + reason, line_of(error))
+        self.tell(error, text, reason)
 
     def times(self, sites: Sequence[CallSite]) -> tuple[str, int]:
         """Return how often calls were reached again, with those that were not counted as they ran."""

@@ -13,12 +13,12 @@ from gradcli.process.script import Script
 from gradcli.record.numbers import Numbers
 from gradcli.record.record import Backward, Operation, Record
 from gradcli.script.errors.warnings import Warned, warned
-from gradcli.script.known import Known, line_at
+from gradcli.script.known import Known, is_unknown, line_at
 from gradcli.script.naming import Names
 from gradcli.script.pages.flow import MANY, flow
 from gradcli.script.pages.long import folded_by_line, norm_text
 from gradcli.script.pages.page import page
-from gradcli.script.pages.rows import explanation, loop_objects, row
+from gradcli.script.pages.rows import explanation, row
 from gradcli.script.recorded import recorded
 from gradcli.script.scene import CallScene
 from gradcli.script.system import Recorded
@@ -140,7 +140,7 @@ def _scaled(backward: Backward) -> Iterator[str]:
 
 def _without_formula(record: Record) -> Iterator[str]:
     """Yield which operations have no formula."""
-    unknown = [o for o in record.operations if o.is_opaque and o.settings[:1] == ("torch",)]  # no function of its own
+    unknown = [o for o in record.operations if is_unknown(o)]
     first = {o.row: o.site.line for o in unknown[::-1]}
     named = [f"`{name}`" + (f" (line {line})" if line else "") for name, line in reversed(first.items())]
     if named:
@@ -183,6 +183,5 @@ def row_of(
     scene, more = _scene(record, script, unroll=True), {}
     if has_formulas:
         shown, scene = explained(record, script=script, unroll=True, here=here)
-        more = explanation(shown) | loop_objects(scene)
-    opaque = [*dict.fromkeys(o.row for o in record.operations if o.is_opaque and o.settings[:1] == ("torch",))]
-    return row(scene) | ({"opaque": opaque} if opaque else {}) | more, scene
+        more = explanation(shown, scene)
+    return row(scene) | more, scene
