@@ -124,7 +124,6 @@ def test_the_guide_lists_each_room_below_those_that_it_imports():
 # Where a script is listened to on each PyTorch, and where one of its own Functions is run again.
 LISTEN = {
     "script/explainer.py": {"driver.Heard", "driver.Session", "optim.stepped.stepped", "failing.ended"},
-    "script/progress.py": {"driver.Heard", "driver.Left"},
     "script/check.py": {f"replay.{n}" for n in ("OUTPUT", "Applications", "Applied", "as_double", "replayed")},
 }
 FACTS = {"messages.known_message", "messages.facts_of", "tables.pytorch_names"}  # of PyTorch's texts and names

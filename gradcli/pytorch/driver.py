@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from itertools import chain
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -13,18 +13,9 @@ from gradcli.pytorch.backward import Call, Request
 from gradcli.pytorch.record import Listener, dependencies, edge_of, finite
 from gradcli.pytorch.recording import Named, Tape, numbers_of
 from gradcli.record.numbers import Array
-from gradcli.record.record import Record
+from gradcli.record.record import Left, Record
 
 _CACHED = 2**14  # numbers that are squared at a time
-
-
-class Left(NamedTuple):
-    """What a call has left in the `.grad` of a leaf, by its identity, and the version of the leaf's own numbers."""
-
-    leaf: int
-    before: Array | None
-    after: Array | None
-    version: int
 
 
 class Heard:

@@ -16,10 +16,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from types import MappingProxyType
-from typing import Any
+from typing import Any, NamedTuple
 
 from gradcli.record.definition import Definition
-from gradcli.record.numbers import Numbers
+from gradcli.record.numbers import Array, Numbers
 
 Span = tuple[int | None, int | None, int | None, int | None]  # first and last line, first and last column
 Operand = int | Numbers  # the id of a quantity, or a constant
@@ -133,6 +133,18 @@ class Contribution:
     added: Numbers
     after: Numbers | None
     origin: CallSite = NOWHERE
+
+
+class Left(NamedTuple):
+    """What a call that is not recorded has left in the `.grad` of a leaf, and the version of the leaf's own numbers.
+
+    `leaf` is the leaf's identity, and both arrays may be changed later.
+    """
+
+    leaf: int
+    before: Array | None
+    after: Array | None
+    version: int
 
 
 @dataclass(frozen=True)

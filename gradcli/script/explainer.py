@@ -94,13 +94,14 @@ class Explainer(LineExplainer):
         scene: CallScene | None = call.kept
         if scene is not None:
             self._read(call, scene)
-        norm = None
-        if call.request is None:
-            norm = self.progress.add(scene.site if scene is not None else self._position(call.depth)[1], call, scene)
+        loss = call.loss if call.request is None else None
+        norm = math.nan if loss is None else call.norm
+        if loss is not None:
+            self.progress.add(scene.site if scene is not None else self._position(call.depth)[1], loss, norm, scene)
         if scene is None:
             if self.sums.left:
                 self.sums.again(self._position(call.depth)[1], call.left)
-            if norm is None or not math.isfinite(norm):
+            if not math.isfinite(norm):
                 self._warn(call)
             return
         self.sums.first(scene, call.left)

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from gradcli.pytorch.driver import Heard, Left
 from gradcli.record.numbers import Numbers
+from gradcli.record.record import Left
 from gradcli.script.pages.effects import SHOWN, numbers_words
 from gradcli.script.scene import CallScene, Site
 from gradcli.text.bars import curve
@@ -29,20 +29,13 @@ class Progress:
     names: dict[Site, tuple[str, str]] = field(default_factory=dict)  # of the value, and the code of the line
     rounds: dict[Site, list[tuple[float, float]]] = field(default_factory=dict)
 
-    def add(self, site: Site, call: Heard, scene: CallScene | None) -> float | None:
-        """Add a call of `backward` from one number, and return the norm of its gradients; None for any other call.
-
-        `scene` is known where it is explained.
-        """
-        if (loss := call.loss) is None:
-            return None
+    def add(self, site: Any, loss: float, norm: float, scene: CallScene | None) -> None:
+        """Add a call of `backward` from one number, with the norm of its gradients; `scene` where it is explained."""
         if scene is not None:
             recorded = scene.recorded
             names = (*recorded.roots, *(recorded.name(q, "y") for q in recorded.call.roots), "y")
             self.names.setdefault(site, (names[0], scene.source(site.line)))
-        norm = call.norm
         self.rounds.setdefault(site, []).append((loss, norm))
-        return norm
 
     def words(self, site: Site, room: int) -> list[str]:
         """Return how the loss and |grad| went at a call, in lines as wide as `room`; none for few rounds."""
