@@ -7,6 +7,7 @@ import inspect
 import io
 import json
 import os
+import random
 import re
 import signal
 import subprocess
@@ -29,8 +30,10 @@ from gradcli.cli.main import gradcli, run
 from gradcli.process import platform
 
 # The suite takes a few minutes: it leaves out what takes long, and most cases of tests that have many.
-# GRADCLI_TESTS=all tries everything, which takes several times as long.
+# GRADCLI_TESTS=all tries everything, which takes several times as long; with GRADCLI_SEED, of a test that has many cases
+# a tenth, which the seed draws.
 EVERYTHING = os.environ.get("GRADCLI_TESTS") == "all"
+SEED = os.environ.get("GRADCLI_SEED")
 MANY = 6  # cases of a test
 long = pytest.mark.skipif(not EVERYTHING, reason="takes long: GRADCLI_TESTS=all tries it")
 
@@ -60,18 +63,26 @@ sys.dont_write_bytecode = False
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Of a test that has many cases try each third, unless everything is asked for, or tests by their names.
 
-    Tests marked `every_case` are tried whole: each case is a function of its own, and takes milliseconds.
+    With a seed it is a tenth that is drawn.  Tests marked `every_case` are tried whole: each case is a function of its
+    own, and takes milliseconds.
     """
-    if EVERYTHING or any("::" in argument for argument in config.args):
+    if (EVERYTHING and not SEED) or any("::" in argument for argument in config.args):
         return
     tests: dict[str, list[pytest.Item]] = {}
     for item in items:
         if item.get_closest_marker("every_case"):
             continue
         tests.setdefault(item.nodeid.partition("[")[0], []).append(item)
-    left_out = {item for cases in tests.values() if len(cases) >= MANY for item in set(cases) - {*cases[::3]}}
+    left_out = {item for name, cases in tests.items() if len(cases) >= MANY for item in {*cases} - tried(name, cases)}
     items[:] = [item for item in items if item not in left_out]
     config.hook.pytest_deselected(items=[*left_out])
+
+
+def tried(name: str, cases: list[pytest.Item]) -> set[pytest.Item]:
+    """Return which of the many cases of a test are tried."""
+    if not SEED:
+        return {*cases[::3]}
+    return {*random.Random(f"{SEED} {name}").sample(cases, -(-len(cases) // 10))}
 
 
 def pytest_collection_finish() -> None:
