@@ -30,8 +30,8 @@ from gradcli.cli.main import gradcli, run
 from gradcli.process import platform
 
 # The suite takes a few minutes: it leaves out what takes long, and most cases of tests that have many.
-# GRADCLI_TESTS=all tries everything, which takes several times as long; with GRADCLI_SEED, of a test that has many cases
-# a tenth, which the seed draws.
+# GRADCLI_TESTS=all tries everything, which takes several times as long; with GRADCLI_SEED it tries a tenth of the cases
+# of a test that has many, drawn by the seed.
 EVERYTHING = os.environ.get("GRADCLI_TESTS") == "all"
 SEED = os.environ.get("GRADCLI_SEED")
 MANY = 6  # cases of a test

@@ -89,10 +89,6 @@ def test_the_guide_names_the_file_that_a_question_asks_for(question):
     assert (GUIDE.parents[2] / answer).exists() or answer in dict(FILES.findall(text))
 
 
-def test_there_are_ten_questions():
-    assert len(QUESTIONS) == 10
-
-
 @pytest.mark.parametrize("page", sorted(GUIDE.parent.glob("*.md")), ids=lambda page: page.stem)
 def test_each_block_of_code_ends(page):
     assert len(re.findall(r"^ *```", page.read_text("utf-8"), re.MULTILINE)) % 2 == 0

@@ -29,7 +29,6 @@ from documents import (
     ended_well,
     executed_session,
     index,
-    pipeline,
     same,
 )
 from moving_picture import moving
@@ -58,11 +57,6 @@ def test_commands_print_what_is_shown(session, cli):
         if not same(now.text, example.shown):
             assert now.text == example.shown  # the difference; `python -m tests.docs.refresh` takes it over
         assert ended_well(example, now)
-
-
-def test_most_calls_need_no_process():
-    plain = [example.command for example in EXAMPLES if pipeline(example.command)[0]]
-    assert len(EXAMPLES) * 0.75 < len(plain) < len(EXAMPLES)
 
 
 def test_the_main_example_stands_on_the_first_screen():
@@ -162,10 +156,6 @@ def test_the_index_leads_to_every_page_and_the_readme_to_the_index():
     assert PAGES[INDEX] == index()
     assert {f"{name}.md" for name in GUIDES} == set(re.findall(r"\]\(([^)#]+)\)", PAGES[INDEX]))
     assert "(gradcli/guide/README.md)" in PAGES[README]
-
-
-def test_the_picture_stands_above_the_first_command():
-    assert PAGES[README].index(f"](samples/{MOVING.name})") < PAGES[README].index("```console")
 
 
 @each("path", PAGES)

@@ -98,27 +98,6 @@ def outcome(script, *arguments):
     return done.returncode, done.stdout
 
 
-@pytest.mark.parametrize(
-    ("function", "derivative", "points", "status", "verdict"),
-    [
-        ("sum(x**2)", "2*x", ["x=[1,2,3]"], 0, "right: proved"),
-        ("sum(x**2)", "[2*x[0], x[1]]", ["x=[1,2]"], 1, "wrong: "),
-        ("[x**2, 3*x]", "[2*x, 3]", ["x=2"], 0, "right: proved"),
-        ("x**2", "diag(2*x)", ["x=[1,2]"], 0, "right: proved"),
-        ("sum(x**2)", "2*x", ["x=[[1,2],[3,4]]"], 0, "right: proved"),
-        ("x**2", "2*x + log(x-3)", ["x=2"], 1, "wrong: "),
-        ("log(x)", "x", ["x=-1"], 1, "undecided: the system or its derivative is not finite there"),
-        ("log(x)", "x", ["x=2", "x=-1"], 1, "wrong: "),
-        ("1/x", "x", ["x=0"], 1, "undecided: the system or its derivative is not finite there"),
-    ],
-)
-def test_a_derivative_is_judged(function, derivative, points, status, verdict):
-    options = [word for point in points for word in ("--at", point)]
-    found, shown = outcome("check_gradient.sh", function, "x", derivative, *options)
-    assert found == status
-    assert verdict in " ".join(shown.split())
-
-
 def test_a_handout_that_fails_is_not_begun(tmp_path):
     (tmp_path / "bad.grad").write_text("y = sinn(x)")
     assert outcome("handout.sh", str(tmp_path / "bad.grad")) == (2, "")

@@ -12,7 +12,6 @@ from gradcli.engine.evaluate import at_point
 from gradcli.errors import Notes
 from gradcli.graph.names import column_names
 from gradcli.pages.backward.question import Gradients
-from gradcli.pages.evaluation import seeded
 from gradcli.pages.forward.jvp import JacobianProduct
 from gradcli.pages.forward.taylor import Taylor
 from gradcli.pages.hessian.question import Hessian, HessianProduct
@@ -103,10 +102,3 @@ def test_without_a_point_formulas_stand_under_the_names_of_the_numbers(name):
     assert headings[: len(behind) - count] == behind[count:]
     _, formulas = csv.lines(result)
     assert "x[0]" in formulas or "cos(x)" in formulas
-
-
-def test_seeds_of_a_point_take_the_place_of_those_of_the_question():
-    at = points(SYSTEM)[0]
-    given = JacobianProduct(SYSTEM, WRT, NUMBERS, U).result([at], Notes())
-    held = JacobianProduct(SYSTEM, WRT, NUMBERS, None).result([at | seeded("u", U)], Notes())
-    assert list(json_lines.lines(given)) == list(json_lines.lines(held))

@@ -179,15 +179,6 @@ def test_a_damaged_file_is_refused(what, weights_only):
         load(archive(pickled(what)), weights_only=weights_only)
 
 
-def test_nothing_that_was_there_is_written_to():
-    before = {d.name: dict(vars(d)) for d in dtypes.ALL}
-    for name in ("torch.float32", "torch.FloatStorage", "collections.OrderedDict", "torch._utils._rebuild_tensor_v2"):
-        index = pickled(Named(name))[:-1] + pickled({"name": "float64"})[2:-1] + pickle.BUILD + pickle.STOP
-        with pytest.raises(Damaged):
-            load(archive(index))
-    assert {d.name: dict(vars(d)) for d in dtypes.ALL} == before
-
-
 @pytest.mark.parametrize("name", ["os.system", "builtins.eval", "torch.load", "gradcli.pytorch.saving.save"])
 def test_no_other_name_is_looked_up(name):
     with pytest.raises(pickle.UnpicklingError, match="Weights only"):
@@ -251,38 +242,6 @@ def test_a_file_with_other_bytes_is_read_or_refused(data):
         load(io.BytesIO(whole))
 
 
-@given(st.data())
-def test_a_structure_with_other_words_is_read_or_refused(data):
-    file = io.BytesIO()
-    save({"x": rebuilt_parameter(np.arange(6.0).reshape(2, 3), True), "n": [1, (2, dtypes.float32)]}, file)
-    with zipfile.ZipFile(file) as own:
-        text, numbers = own.read("gradcli.json").decode(), own.read("data/0")
-    words = [
-        "array",
-        "again",
-        "0",
-        "6",
-        "[",
-        "2",
-        '"<f8"',
-        '"O"',
-        '"(9,)f8"',
-        "true",
-        "null",
-        "tuple",
-        "list",
-        "size",
-        "3",
-    ]
-    text = text.replace(data.draw(st.sampled_from(words)), data.draw(st.sampled_from([*words, "-1", "1" * 30])))
-    changed = io.BytesIO()
-    with zipfile.ZipFile(changed, "w") as target:
-        target.writestr("gradcli.json", text)
-        target.writestr("data/0", numbers)
-    with contextlib.suppress(RuntimeError, pickle.UnpicklingError, MissingError):
-        load(changed)
-
-
 def test_a_file_is_saved_whole_or_not_at_all(tmp_path):
     path = tmp_path / "m.pt"
     save([1, 2], path)
@@ -301,18 +260,3 @@ def test_a_file_is_saved_whole_or_not_at_all(tmp_path):
     assert os.listdir(tmp_path) == ["m.pt"]
     save([4], os.devnull)
     assert not os.path.isfile(os.devnull)
-
-
-def test_a_write_that_fails_leaves_the_old_file(tmp_path, monkeypatch):
-    path = tmp_path / "m.pt"
-    save([1, 2], path)
-
-    def full(self, *_):
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(zipfile.ZipFile, "writestr", full)
-    with pytest.raises(OSError, match="No space"):
-        save([3], path)
-    monkeypatch.undo()
-    assert load(path) == [1, 2]
-    assert os.listdir(tmp_path) == ["m.pt"]

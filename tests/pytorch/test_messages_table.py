@@ -12,7 +12,7 @@ import pytest
 
 import gradcli.pytorch
 from gradcli.pytorch import linalg, nn, torch
-from gradcli.pytorch.messages import facts_of, message, torch_error
+from gradcli.pytorch.messages import facts_of
 from gradcli.pytorch.nn.table import rows
 
 HERE = Path(gradcli.pytorch.__file__).parent
@@ -57,14 +57,6 @@ def test_every_message_is_told_with_its_values():
         places = re.findall(r"\{(\d*)", text)
         needed = len(places) if "" in places else max((int(p) + 1 for p in places), default=0)
         assert count >= needed, name
-
-
-def test_a_message_is_one_line_unless_it_says_where_another_begins():
-    error = torch_error("sizes of an expand", 3, 2, 0, [3], [2])
-    assert type(error) is RuntimeError
-    assert str(error).endswith("at non-singleton dimension 0.  Target sizes: [3].  Tensor sizes: [2]")
-    warning = message("deprecated overload", "add", "Number alpha, Tensor other", "\n\tadd(Tensor other)")
-    assert "\n\tadd(Number alpha, Tensor other)\n" in warning
 
 
 def test_every_module_of_the_table_is_there_where_pytorch_has_it():

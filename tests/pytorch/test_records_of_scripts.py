@@ -88,19 +88,3 @@ def test_hooks_have_the_gradient_before_and_after():
     assert (hook.before.whole.tolist(), hook.after.whole.tolist()) == ([6, 12], [60, 120])
     assert record.quantities[hook.quantity].name == "y"
     assert [c.after.whole.tolist() for c in backward.leaves] == [[180, 360]]
-
-
-def test_what_is_cut_off_says_why():
-    record = record_of("c = (x*2).detach()\n(x*c).sum().backward()\n")
-    quantity = next(q for q in record.quantities if q.name == "c")
-    assert (quantity.requires, quantity.why_not, quantity.site.code) == (False, "detached", "c = (x*2).detach()")
-    cuts = [(e.kind, e.code, e.result) for e in record.events]
-    assert cuts == [
-        ("DETACHED", ".detach()", quantity.id),
-        ("DETACHED", ".detach()", None),
-    ]  # of the tensor, and its line
-
-
-def test_two_runs_have_equal_records():
-    source = "y = torch.nn.functional.softmax(x, 0)\ny[0].backward(retain_graph=True)\n"
-    assert record_of(source) == record_of(source)

@@ -88,11 +88,6 @@ def test_a_product_with_a_cotangent_is_the_page_of_backward(pages, call):
     assert not rest
 
 
-def test_several_inputs_are_the_columns_of_one_jacobian(pages):
-    page, _ = pages(F + "functional.jacobian(lambda a, b: a * b[0], (x, u))")
-    assert "∂/∂a[0]    ∂/∂a[1]    ∂/∂b[0]    ∂/∂b[1]" in page
-
-
 def test_each_call_is_told_where_all_is_asked_for(pages):
     text = F + "for k in range(3):\n    functional.hessian(g, x + k)\n"
     page, rest = pages(text)
@@ -100,31 +95,6 @@ def test_each_call_is_told_where_all_is_asked_for(pages):
     assert "2 more times" in rest
     *every, rest = pages(text, "--all")
     assert [re.search(r"∂/∂x\[1\]   2\*x\[0\] = (\d+)", page)[1] for page in every] == ["6", "8", "10"]
-    assert not rest
-
-
-def test_a_large_matrix_is_its_shape_alone(pages):
-    whole = pages(F + "functional.jacobian(lambda a: a.flip(0), torch.ones(90))\n")
-    assert "J[i, j] = ∂y[i]/∂a[j]: 90 × 90" in whole[0]
-    (page, _) = pages(F + "functional.hessian(lambda a: (a**3).sum(), torch.ones(90))\n")
-    assert "H, the second derivatives: 90 × 90\n" in page
-
-
-def test_a_network_s_jacobian_is_numbers(pages):
-    net = "net = torch.nn.Sequential(torch.nn.Linear(2, 99), torch.nn.Tanh(), torch.nn.Linear(99, 99))"
-    page, _ = pages(f"{F}{net}\nJ = functional.jacobian(lambda x: net(x)[:2], x)\nassert not (J == 0).any()\n")
-    assert re.search(r"\n  y\[1\]   -?\d\.\d+ +-?\d\.\d+\n", page)
-
-
-def test_what_a_function_is_differentiated_by_has_the_script_s_name(pages):
-    page, _ = pages(F + "net = torch.nn.Linear(2, 1)\nfunctional.jacobian(net, u)\n")
-    assert "y = linear(u, net.weight, bias=net.bias)" in page
-
-
-def test_an_entry_that_is_not_finite_is_told_once(pages):
-    page, rest = pages(F + "functional.jacobian(torch.sqrt, torch.tensor([0., 4., 9.]))\n")
-    assert "= inf" in page
-    assert page.count("warning") == 1
     assert not rest
 
 

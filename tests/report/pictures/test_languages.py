@@ -90,43 +90,12 @@ def test_labels_of_mermaid_have_no_signs_of_its_own(cli):
     assert "x #60; 1" in source
 
 
-def test_the_bar_of_an_adjoint_is_clear_of_the_line_above(cli):
-    """Graphviz puts lines so near that the bar would underline the value's."""
-    source = cli.done("graph", *SYSTEMS["main"], "-f", "dot").out
-    assert source.count('<font point-size="4"> </font><br align="left"/><font') == source.count("label=<") == 9
-
-
 def test_a_picture_that_tex_cannot_measure_is_refused(cli):
     lines = "\n".join(["t0 = sin(x)", *(f"t{k + 1} = {k + 2}*t{k}" for k in range(300))])
     assert "points, and TeX measures no more than" in " ".join(
         cli.refused("graph", lines, "--all", "-f", "tikz").split()
     )
     assert cli.done("graph", lines, "--all", "-f", "svg").out.startswith("<svg")
-
-
-def test_a_picture_for_latex_is_mathematics(cli):
-    source = cli.done("graph", *SYSTEMS["main"], "-f", "tikz").out
-    assert r"t_{3} = x_{1}^{3} = 8" in source
-    assert r"\bar{x}_{1} = 1240" in source
-    assert source.count(r"\begin{tikzpicture}") == source.count(r"\end{tikzpicture}") == 1
-
-
-@pytest.mark.parametrize(
-    ("style", "shown"),
-    [
-        ("text", "∂L/∂hidden_layer = 44"),
-        ("svg", "∂L/∂hidden_layer = 44"),
-        ("dot", "∂L/∂hidden_layer = 44"),
-        ("mermaid", "∂L/∂hidden#95;layer = 44"),
-        ("tikz", r"\frac{\partial L}{\partial \mathit{hidden\_layer}} = 44"),
-    ],
-)
-def test_the_adjoint_of_a_long_name_is_a_derivative(cli, style, shown):
-    system = ("hidden_layer=2*x", "loss_value=hidden_layer**2+hidden_layer*v", "--at", "x=2,v=3", "--v", "4")
-    source = cli.done("graph", *system, "-f", style).out
-    assert shown in source
-    assert "h\u0304" not in source
-    assert r"\overline{\mathit{hidden" not in source
 
 
 ATTENTION = ("Q=X@A; K=X@B; V=X@C; P=softmax(Q@K.T/sqrt(2), axis=1); Y=P@V", "--v", "ones", "--at",

@@ -53,14 +53,6 @@ def test_the_library_is_asked_for_fewer_crossings(seed, monkeypatch):
     assert [sorted(layer) for layer in best] == [sorted(layer) for layer in ours]
 
 
-def test_the_library_finds_orders_that_we_do_not(monkeypatch):
-    pytest.importorskip("fast_sugiyama")
-    systems = [some_layers(seed, layers=9, wide=12) for seed in range(20)]
-    best = sum(crossings(ordered(*system), system[1]) for system in systems)
-    monkeypatch.setitem(sys.modules, "fast_sugiyama", None)
-    assert best < sum(crossings(ordered(*system), system[1]) for system in systems)
-
-
 @pytest.mark.parametrize(
     ("ranks", "above"),
     [

@@ -73,18 +73,6 @@ def test_each_arrow_leads_from_its_source_to_its_port(seed):
         assert found == set(mine)
 
 
-def test_lines_that_lead_on_do_not_cross_where_they_need_not():
-    sizes = [Size(50.0, 30.0, ())] * 4 + [Size(50.0, 30.0, (50.0,))] * 4
-    layout = drawn(sizes, [[], [], [], [], [3], [2], [1], [0]])[1]
-    assert all(abs(c.x1 - c.x2) < EDGE for c in layout.curves)
-
-
-def test_a_chain_stands_in_a_column():
-    layout = drawn([Size(50.0, 30.0, ())] + [Size(50.0 + 7 * k, 30.0, (50.0,)) for k in range(9)],
-                   [[], *([k] for k in range(9))])[1]  # fmt: skip
-    assert all(abs(c.x1 - c.x2) < EDGE for c in layout.curves)
-
-
 def test_layers_with_leaves_of_their_own_stand_in_a_column():
     """Each reads the one before it, and a leaf that stands beside it; the column does not wander off to a side."""
     sources = [[], [], [0, 1]]
