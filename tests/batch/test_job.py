@@ -10,14 +10,9 @@ import pytest
 from gradcli.batch import job
 from gradcli.batch.job import Job, Tally
 from gradcli.data.block import GivenPoints
-from gradcli.engine.evaluate import evaluate
 from gradcli.errors import InputError, Notes, Source, Span
-from gradcli.graph.graph import Graph
-from gradcli.graph.node import Node, leaf
 from gradcli.graph.vjp import sweep
 from gradcli.lang.system import read_system
-
-LONG = 30_000
 
 
 def system(text, **shapes):
@@ -25,16 +20,6 @@ def system(text, **shapes):
 
 
 # Pickles
-
-
-def test_a_long_chain_is_pickled():
-    x = node = leaf()
-    for _ in range(LONG):
-        node = Node("add", (node, x), ())
-    graph = Graph.of({"x": x}, {"y": node})
-    found = pickle.loads(pickle.dumps(graph))
-    assert len(found.nodes) == len(graph.nodes) == LONG + 1
-    assert evaluate(found, {"x": np.array([0.5])})["y"].tolist() == [(LONG + 1) / 2]
 
 
 @pytest.mark.parametrize(
@@ -89,26 +74,6 @@ def test_a_job_is_the_same_after_a_pickle():
 
 
 # Blocks
-
-
-@pytest.mark.parametrize(
-    ("varying", "outputs", "block"),
-    [
-        ({"a": ()}, {"y": ()}, 2**18),  # the longest
-        ({"a": (8,)}, {"y": (8,)}, 2**18),
-        ({"a": (16,)}, {"y": (16,)}, 2**17),
-        ({"a": (1000,)}, {"y": ()}, 4190),  # of 2**22 numbers, each point has 1001
-        ({"a": (2**20,)}, {"y": (2**20,)}, 2),
-        ({"a": (2**22,)}, {"y": (2**22,)}, 1),
-        ({"a": (2**12, 2**12)}, {"y": (2**12, 2**12)}, 1),  # one point at least
-    ],
-)
-def test_the_block_holds_so_many_numbers(varying, outputs, block):
-    leaves = {name: leaf(shape) for name, shape in varying.items()}
-    nodes = {name: leaf(shape) for name, shape in outputs.items()}
-    found = Job(Graph.of(leaves, nodes), varying, {}, {})
-    assert found.block == block
-    assert isinstance(found.block, int)
 
 
 class Written:
@@ -176,22 +141,6 @@ def test_the_points_that_are_not_finite_are_counted(results, points, bad, first,
     assert tally.first == first
     assert {n: v.tolist() for n, v in tally.at.items()} == {"a": first, "x": [1, 1]}
     np.testing.assert_equal({n: v.tolist() for n, v in tally.results.items()}, {"y.grad": value, "z.grad": [1, 1]})
-
-
-def test_a_result_that_is_the_same_everywhere_counts_for_all_points():
-    tally = Tally()
-    tally.add({"a": np.arange(5.0)}, {"y.grad": np.array([INF]), "z.grad": np.array([[1.0], [2.0]])})
-    tally.add({"a": np.arange(3.0)}, {"y.grad": np.array([1.0]), "z.grad": np.array([[1.0], [NAN]])})
-    assert (tally.points, tally.not_finite, tally.first) == (8, 8, 0)
-    assert {n: v.tolist() for n, v in tally.results.items()} == {"y.grad": INF, "z.grad": [1, 2]}
-
-
-def test_the_first_point_is_kept_when_its_block_is_written_over():
-    tally = Tally()
-    block, results = {"a": np.array([1.0, 2])}, {"y.grad": np.array([1.0, INF])}
-    tally.add(block, results)
-    block["a"][:], results["y.grad"][:] = 7, 7
-    assert (float(tally.at["a"]), float(tally.results["y.grad"])) == (2, INF)
 
 
 PARTS = [[[1.0, 2]], [[1.0], [INF, NAN]], [[1.0, 1, 1]], [[NAN, 1.0]]]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 
 import numpy as np
@@ -57,28 +56,6 @@ def test_poles_are_counted_in_a_warning_each_of_values_and_of_derivatives(cli, m
     assert [float(value) for value in found] == [-1 / a**2 if a else -np.inf for a in POLES]
 
 
-@pytest.mark.parametrize(
-    ("system", "a", "count", "says"),
-    [
-        ("y=sqrt(a)", [4, 0, 1], "1 of 3 points are not finite;\n  at the first, point 2", "`sqrt` (sqrt(a))"),
-        ("y=sqrt(a)", [4, -1, 0], "2 of 3 points are not finite;\n  at the first, point 2", "`sqrt` (sqrt(a))"),
-        ("y=exp(exp(a))", [0, 1, 9, 9], "2 of 4 points are not finite;\n  at the first, point 3", "`exp`"),
-        ("h=log(a); y=h**2", [1, 0], "1 of 2 points are not finite;\n  at the first, point 2", "`log` (log(a))"),
-        ("y=3*a**2", [1, np.nan, np.inf], "2 of 3 points are not finite;\n  at the first, point 2", "a"),
-        ("input b = 0\ny=a*log(b)", [1, 2], "2 of 2 points are not finite;\n  at the first, point 1", "`log` (log(b))"),
-    ],
-)
-@pytest.mark.parametrize("command", ["backward", "jacobian"])
-@pytest.mark.parametrize("style", ["csv", "json"])
-def test_the_operation_is_named(cli, style, command, system, a, count, says):
-    np.savez("p.npz", a=a)
-    err = cli.done(command, system, "--points", "p.npz", "-f", style).err
-    derivatives = err[err.index("warning: the " + ("gradients" if command == "backward" else "Jacobians")) :]
-    assert count in derivatives
-    assert says in derivatives.partition("at the first")[2]
-    assert len(derivatives.splitlines()) == 2
-
-
 @each(
     ("system", "a", "count", "says"),
     [
@@ -111,26 +88,3 @@ def test_values_are_told_as_gradients_are(cli, engine, command, system, a, count
     if engine != "json":  # what is checked is not written
         names = outcome.out.splitlines()[0].split(",")
         assert all(name == "a.grad" or name.endswith("/da") for name in names)
-
-
-def test_where_all_is_finite_nothing_is_told(cli):
-    np.savez("p.npz", a=[1.0, 2.0])
-    assert cli.done("backward", "y=1/a", "--points", "p.npz").err == ""
-    # Neither of elements whose sum is not finite.
-    assert cli.done("jacobian", "y=[1.7e308,1.7e308,a]", "--points", "p.npz").err == ""
-
-
-@pytest.mark.parametrize("engine", ["numpy", "llvm"])
-@pytest.mark.parametrize("command", ["backward", "jacobian"])
-@pytest.mark.parametrize("count", [1, 2])
-def test_a_sum_that_overflows_in_one_order_only(cli, count, command, engine):
-    """The number of points may change the order of a sum, and the point told apart may be finite on its own."""
-    if engine == "llvm":
-        pytest.importorskip("llvmlite")
-    signs = [1, 1, 1, 1, -1, 1, -1, 1, -1, -1, -1, -1, 1, -1, 1, -1]
-    np.savez("p.npz", a=np.ones(count), w=[[1.2e308 * sign for sign in signs]] * count)
-    outcome = cli.done(command, "y=a*sum(w)", "--wrt", "a", "--points", "p.npz", "--engine", engine)
-    bad = len(re.findall("nan|inf", outcome.out))
-    if bad:
-        assert f"warning: the {'gradients' if command == 'backward' else 'Jacobians'} of {bad} of" in outcome.err
-    assert bool(outcome.err) == bool(bad)

@@ -117,25 +117,6 @@ def test_an_element_that_later_ones_are_computed_from(cli):
     ]
 
 
-def test_a_bound_may_be_a_name_of_the_system(cli):
-    outcome = cli("check", "n = 3; r = x**2", "dr[i]/dx[i] = 2*x[i] for i in 0..n-1", "--shape", "x=3")
-    assert outcome.status == 0, outcome.err
-
-
-def test_at_the_points_of_a_file(cli):
-    claim = "dr[i]/dx[i] = 2*x[i]*where(x[0] > 2, 1, 2) for i in 0..1"
-    (found,) = cli("check", "r=x**2", claim, "--points", "-", "-f", "json", stdin="x[0],x[1]\n1,2\n3,4\n").objects
-    assert (found["points"], found["wrong"], found["at"]) == (2, 1, {"x": [1.0, 2.0]})
-
-
-def test_in_documents_and_junit(cli, tmp_path):
-    claim = ("r=x**2", "dr[i]/dx[i] = 3*x[i] for i in 0..2", "--shape", "x=3")
-    assert "**`dr[i]/dx[i] = 3*x[i] for i in 0..2`   wrong:" in cli("check", *claim, "-f", "markdown").out
-    assert r"2*\allowbreak{}x[" in cli("check", *claim, "-f", "latex").out
-    cli("check", *claim, "--junit", str(tmp_path / "j.xml"))
-    assert 'name="dr[i]/dx[i] = 3*x[i] for i in 0..2"' in (tmp_path / "j.xml").read_text()
-
-
 def test_many_elements_are_compared_with_finite_differences_by_some_variables(cli):
     outcome = cli("check", "r=x**2*mean(x)", "dr[i]/dx[i] = 2*x[i]*mean(x) + x[i]**2/300 for i in 0..299",
                   "--shape", "x=300", "--trials", "4", "-f", "json")  # fmt: skip

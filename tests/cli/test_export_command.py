@@ -18,23 +18,6 @@ def test_a_file_has_the_functions_and_the_system(cli, to):
         compile(out, "curve.py", "exec")
 
 
-def test_a_numpy_file_is_a_module(cli, tmp_path):
-    names = {}
-    exec(cli.done("export", *SYSTEM, "--to", "numpy").out, names)
-    assert names["model"](1.0, 2.0) == (3, 17, 20)
-    assert names["model_vjp"](1.0, 2.0, 1.0, 10.0, 100.0) == (26, 1240)
-    assert names["model_jacobian"](1.0, 2.0).tolist() == [[6, 0], [2, 24], [0, 10]]
-
-
-def test_what_chooses_the_functions(cli):
-    out = cli.done("export", "f=(1-x)**2+100*(y-x**2)**2", "--to", "numpy", "--what", "hessian,hvp").out
-    names = {}
-    exec(out, names)
-    assert names["model_hessian"](1.0, 1.0).tolist() == [[802, -400], [-400, 200]]
-    assert names["model_hvp"](1.0, 1.0, 1.0, 0.0) == (802, -400)
-    assert "def model(" not in out
-
-
 def test_the_file_tests_itself(cli, tmp_path):
     path = tmp_path / "curve.py"
     outcome = cli.done("export", *SYSTEM, "--to", "numpy", "--at", "x0=1,x1=2", "--output", str(path))
@@ -53,12 +36,6 @@ def test_names_that_c_has_a_meaning_for(cli, tmp_path):
     flags = ["-std=c99", "-Wall", "-Wextra", "-Werror", "-DMODEL_TEST"]
     subprocess.run(["cc", *flags, str(path), "-lm", "-o", program], check=True)
     assert subprocess.run([program], check=False).returncode == 0
-
-
-def test_a_file_with_defaults_tests_itself_there(cli):
-    out = cli.done("export", "--to", "c", stdin="input x = 3\ny = x**2 # */ a comment").out
-    assert "MODEL_TEST" in out
-    assert "9.0" in out
 
 
 MISTAKES = {
@@ -90,8 +67,3 @@ MISTAKES = {
 def test_mistakes_are_told(cli, mistake):
     arguments, told = MISTAKES[mistake]
     assert told in cli.refused("export", *arguments)
-
-
-def test_text_that_would_end_a_comment_does_not(cli):
-    out = cli.done("export", "--to", "numpy", stdin='y = x # """ + \\N{DEGREE SIGN}').out
-    compile(out, "model.py", "exec")

@@ -48,11 +48,3 @@ def test_an_answer_with_nothing_in_it_is_refused(cli, command, told):
     with open("p.csv", "w") as file:
         file.write("a,b\n1,2\n")
     assert told in cli.refused(*command)
-
-
-@pytest.mark.usefixtures("own_folder")
-def test_a_file_that_is_asked_for_is_written_though_there_is_nothing_to_tell(cli):
-    script = "import torch\nx = torch.tensor(3., requires_grad=True)\n(x**2).backward()"
-    cli.done("run", "--check", "--output", "o.txt", "-c", script)
-    with open("o.txt") as file:
-        assert file.read() == ""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 
-import numpy as np
 import pytest
 
 pytestmark = pytest.mark.usefixtures("own_folder")
@@ -31,25 +30,6 @@ def parameters(cli, *command, stdin=""):
 )
 def test_the_order_of_parameters(cli, command, order):
     assert parameters(cli, *command) == order
-
-
-def test_columns_have_the_order_of_the_parameters(cli):
-    text = cli.done("export", "p = F/A", "--to", "numpy", "--what", "jacobian").out
-    assert "columns those of F, A" in text
-    namespace = {}
-    exec(compile(text, "model.py", "exec"), namespace)
-    assert namespace["model_jacobian"](6.0, 2.0).tolist() == [[0.5, -1.5]]
-
-
-def test_an_argument_that_is_no_input_is_refused(cli):
-    assert "`q` is not an input" in cli.refused("export", "p = F/A", "--to", "c", "--arguments", "q")
-
-
-def test_exported_functions_take_no_points(cli):
-    """An array without points has no element from which NumPy could tell the type of the results."""
-    namespace = {}
-    exec(compile(cli.done("export", "y=ndtr(x)", "--to", "numpy").out, "model.py", "exec"), namespace)
-    assert namespace["model"](np.zeros(0)).shape == (0,)
 
 
 @pytest.mark.parametrize("command", ["backward", "jacobian", "hessian", "graph", "export"])

@@ -16,7 +16,6 @@ import gradcli
 from gradcli import evaluate, parse, vjp
 from gradcli.engine import compiled
 from gradcli.engine.compiled import Compiled
-from gradcli.errors import InputError
 from gradcli.graph import construct
 from gradcli.graph.construct import call, where
 from gradcli.graph.graph import Graph
@@ -415,11 +414,3 @@ def test_mistake_in_a_worker_reaches_the_caller(threads):
     run.kernel.run, run.kernel.block, run.kernel.fewest = failing, 1024, 1
     with pytest.raises(MemoryError, match="third"):
         run({"a": np.arange(5000.0)})
-
-
-def test_llvmlite_is_an_extra(monkeypatch):
-    monkeypatch.setitem(sys.modules, "llvmlite", None)
-    with pytest.raises(InputError) as caught:
-        Compiled(graph_of("y = 2*a"), engine="llvm")
-    assert "gradcli[jit]" in str(caught.value)
-    assert "--engine numpy" in str(caught.value)

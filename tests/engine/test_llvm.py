@@ -165,22 +165,6 @@ def test_products_far_out(llvm):
     check(compiled_by_llvm(both), points, expected_of(both, points, 2000), assert_array_equal)
 
 
-def test_net_with_weights_that_are_the_same(llvm):
-    graph = vjp(parse("y = tanh(M @ N + b)", **SHAPES), ["M", "b"])
-    rng = np.random.default_rng(0)
-    values = {name: rng.uniform(-1, 1, (*n.shape, 1 if name in "Nb" else 3000)) for name, n in graph.inputs.items()}
-    same = {name: values.pop(name) for name in "Nb"}
-    run, expected = compiled_by_llvm(graph, same, threads=2), expected_of(graph, values | same, 3000)
-    run.kernel.fewest = 1000
-    check(run, values, expected, close)
-    # Results go where they are wanted, in whatever order they lie there.
-    out = {name: np.full((3000, *y.shape[::-1]), np.nan).T for name, y in graph.outputs.items()}
-    found = run(values, out)
-    for name, value in expected.items():
-        assert found[name] is out[name]
-        close(found[name], value)
-
-
 # Parts that overlap, that leave elements out, and of which none comes first everywhere.
 SCATTERED = [
     "y = sum(x[1:]*x[:-1]**2)",
@@ -321,20 +305,6 @@ def test_numpy_takes_the_place(llvm, monkeypatch, graph, note):
     points = {name: np.full((*n.shape, 3), 1.5) for name, n in graph.inputs.items()}
     check(Compiled(graph, engine="llvm", notes=notes), points, expected_of(graph, points, 3), assert_array_equal)
     assert notes.lines == [f"note: {note}: the NumPy engine computes these points"]
-
-
-def test_numpy_takes_the_place_on_a_processor_that_llvm_does_not_know(llvm, monkeypatch):
-    from gradcli.engine.llvm.compiler import check_processor
-
-    def unknown():
-        raise RuntimeError("No available targets")
-
-    check_processor.cache_clear()
-    monkeypatch.setattr("llvmlite.binding.Target.from_default_triple", unknown)
-    notes = Notes()
-    assert Compiled(parse("y = 2*x"), engine="llvm", notes=notes)({"x": np.arange(3.0)})["y"].tolist() == [0, 2, 4]
-    reason = "LLVM cannot compile for this processor (No available targets)"
-    assert notes.lines == [f"note: {reason}: the NumPy engine computes these points"]
 
 
 @long

@@ -25,11 +25,6 @@ def values(e):
     return [e.value(field) for field in e.fields]
 
 
-def test_each_number_has_a_field(example):
-    assert [f.label for f in example.fields] == ["x0", "x1", "y0", "y1", "y2", "learning rate"]
-    assert values(example) == [1, 2, 1, 10, 100, 0.1]
-
-
 def test_steps_are_decimals_and_lead_back(example):
     for k, unit in enumerate([0.1, 0.1, 0.1, 1, 10, 0.01]):
         field = example.fields[k]
@@ -77,13 +72,6 @@ def test_gradient_descent_follows_the_formula():
         assert float(e.state.at["x"]) == pytest.approx(x, rel=1e-14)
     assert list(e.state.losses) == sorted(e.state.losses, reverse=True)
     assert e.state.losses[0] == 9
-
-
-def test_gradient_descent_stops_where_the_gradient_is_not_finite():
-    e = explorer(["y=sqrt(x)"], {"x": 0})
-    with pytest.raises(InputError, match=r"x\.grad is not finite"):
-        e.descend()
-    assert float(e.state.at["x"]) == 0
 
 
 @pytest.mark.parametrize(
@@ -136,13 +124,6 @@ def test_the_command_shows_what_was_seen(example, cli):
     assert shown["at"] == {"x0": 1.5, "x1": 2}
     assert len(shown["calls"]) == 2
     assert shown["grad"] == {n: float(g) for n, g in example.gradient().items()}
-
-
-def test_a_cotangent_that_nobody_changed_is_not_in_the_command():
-    e = explorer(["y=x**2"], {"x": 3})
-    assert command_words(e, ["y=x**2"], True) == ["gradcli", "backward", "y=x**2", "--at", "x=3", "--steps"]
-    e.step(e.fields[1], 1)
-    assert command_words(e, ["y=x**2"], False)[-2:] == ["--v", "1.1"]
 
 
 def test_the_plot_is_the_function_and_its_tangent():

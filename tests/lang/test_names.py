@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import unicodedata
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from gradcli.graph.names import indexed_name
 from gradcli.lang.system import natural
-from gradcli.notation.latex_names import LatexNames
 
 NAMES = ["λ", "μ_1", "Δx", "ς", "вес", "変数", "größe", "x\u0302", "नाम", "عدد", "ħ", "x٣", "Å2"]
 
@@ -81,12 +78,6 @@ def test_files_of_points_and_results(cli, tmp_path, kind):
         assert ",".join(pq.read_table(second).column_names) == jacobian.splitlines()[0]
 
 
-def test_json_is_the_json_of_the_next_command(cli):
-    later = cli.done("backward", "y=λ**2", "--at", "λ=3", "-f", "json").out
-    assert json.loads(later)["grad"] == {"λ": 6}
-    assert cli.json("backward", "λ=2*μ", "--at", "μ=1", "--v", "-", stdin=later)["grad"] == {"μ": 12}
-
-
 def test_a_stream_that_has_no_such_letters(process, tmp_path):
     points = tmp_path / "points.csv"
     points.write_text("λ\n3\n", encoding="utf-8")
@@ -107,33 +98,7 @@ def test_numbers_in_names_are_compared_as_numbers():
     assert sorted(["λ10", "λ2", "λ", "x1፩2", "x1፩10"], key=natural) == ["x1፩2", "x1፩10", "λ", "λ2", "λ10"]
 
 
-@pytest.mark.parametrize(
-    ("name", "latex"),
-    [
-        ("λ", r"\lambda"),
-        ("λ_1", r"\lambda_{1}"),
-        ("λ\u0304" + "2", r"\bar{\lambda}_{2}"),
-        ("Ω2", r"\Omega_{2}"),
-        ("ς", r"\varsigma"),
-        ("Δx", r"\mathit{\Delta x}"),
-        ("λ_max", r"\mathit{\lambda \_max}"),
-        ("x\u0302", r"\hat{x}"),
-        ("é1", r"\acute{e}_{1}"),
-        ("ά", r"\acute{\alpha}"),
-        ("ķ", r"\text{ķ}"),
-        ("größe", r"\mathit{gr\ddot{o}\text{ß}e}"),
-        ("한국", r"\mathit{\text{한}\text{국}}"),
-    ],
-)
-def test_names_in_latex(name, latex):
-    assert LatexNames()(unicodedata.normalize("NFKC", name)) == latex
-
-
 def test_columns_of_a_table_are_aligned(cli):
     """A letter of East Asia takes two columns of a terminal."""
     out = cli.done("backward", "変数=2*é", "y=変数**2", "--at", "é=3").out
     assert "変数 = 2*é       = 6    at é = 3\ny    = 変数**2   = 36\n" in out
-
-
-def test_an_element_in_latex():
-    assert LatexNames()(indexed_name("λ", "0,1")) == r"\lambda_{0,1}"

@@ -87,15 +87,6 @@ def test_what_stands_beside_a_line_is_so_with_any_v_and_for_what_is_returned(pag
     assert re.findall(r'<span class="beside">(.*?)</span>', whole) == beside
 
 
-def test_of_several_calls_the_first_is_open_and_the_others_are_a_line(page):
-    source = STEPS.replace("y.backward()", "for _ in range(3):\n    y.backward(retain_graph=True)")
-    whole = page(source, "--all").read_text("utf-8")
-    assert re.findall(r"<details( open)?>", whole) == [" open", "", ""]
-    sums = re.findall(r'<span class="result">y = 12 · x.grad = (.*?)</span>', whole)
-    assert sums == ["7", "7 + 7 = 14", "14 + 7 = 21"]
-    assert whole.count("<math") > 10
-
-
 def test_an_error_stands_below_its_line_with_its_fix(page):
     source = "import torch\nx = torch.tensor([1., 2.], requires_grad=True)\n(2*x).backward()\nprint('never')\n"
     first, told, rest = texts(page(source, status=1))

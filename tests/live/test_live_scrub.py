@@ -46,16 +46,6 @@ def test_the_number_in_a_leaf_s_box_is_dragged_and_its_ghost_stays_a_second(open
     assert not errors(driver)
 
 
-def test_arrow_keys_in_a_leaf_s_box_change_its_number(opened):
-    from selenium.webdriver.common.keys import Keys
-
-    driver = opened("y=x**2+x", "--at", "x=3")
-    box = find(driver, '[data-box="x"]')
-    driver.execute_script("arguments[0].focus()", box)
-    driver.switch_to.active_element.send_keys(Keys.ARROW_DOWN)
-    assert_allclose(numbers(driver)["grad-of x"], 2 * 2.9 + 1)
-
-
 def test_there_are_no_ghosts_for_those_who_want_little_motion(opened):
     driver = opened("y=x**2+x", "--at", "x=3")
     media = {"features": [{"name": "prefers-reduced-motion", "value": "reduce"}]}

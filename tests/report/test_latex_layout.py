@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from gradcli.report.latex_layout import WIDTH, height, paged, pieces, sized, table, width
+from gradcli.report.latex_layout import WIDTH, pieces, width
 
 SUM = " + ".join(rf"\sin\left({k} x_{{{k}}} + 1\right)" for k in range(20))
 
@@ -42,28 +42,3 @@ def test_a_formula_is_broken_at_its_signs_alone():
 )
 def test_wider_is_wider(narrow, wide):
     assert width(narrow) < width(wide)
-
-
-def test_heights():
-    assert [height(r"\frac{1}{2}"), height(r"\begin{pmatrix} 1 \\ 2 \\ 3 \end{pmatrix}"), height("x")] == [2, 3, 1]
-
-
-def test_a_page_takes_what_fits_and_each_at_least_one():
-    assert paged([30, 5, 30], lambda item: item, 24) == [[30], [5], [30]]
-
-
-def test_what_is_too_wide_becomes_smaller():
-    assert sized("x", WIDTH) == "x"
-    assert sized("x", WIDTH * 1.05).startswith("{\\small\n")
-    assert sized("x", WIDTH * 2).startswith("{\\scriptsize\n")
-
-
-def test_rows_of_fractions_do_not_touch():
-    assert table("c|c", "a & b", [r"1 & \frac{1}{2}", "3 & 4"], "5 & 6") == (
-        "\\begin{array}{c|c}\n"
-        "a & b \\\\ \\hline \\\\[-0.7em]\n"
-        "1 & \\frac{1}{2} \\\\[4pt]\n"
-        "3 & 4 \\\\[4pt]\n"
-        "\\hline \\\\[-0.7em] 5 & 6\n"
-        "\\end{array}"
-    )

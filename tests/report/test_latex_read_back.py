@@ -93,12 +93,3 @@ def test_a_local_derivative_is_partial_where_another_path_leads_to_the_input(cli
     text = cli.done("backward", "y=x**2+x", "--at", "x=3", "--steps", "-f", "latex").out
     assert r"\bar{x} = \frac{dy}{dx}" in text
     assert r"\frac{\partial y}{\partial x} = 1" in text
-
-
-def test_the_reader_reads():
-    names = {"x": 2.0, r"\theta_{1}": 3.0}
-    assert worth(r"- 2 x^{2} + \frac{\theta_{1}}{2} - \left|1 - \theta_{1}\right|^{2}", names) == -10.5
-    assert (
-        worth(r"\begin{cases} 1 & \text{if } \neg x > 3 \wedge x = 2 \\ x & \text{otherwise} \end{cases}", names) == 1
-    )
-    assert worth(r"2 \times 10^{-3} x \cdot 3", names) == np.float64(0.002) * 2 * 3

@@ -87,13 +87,6 @@ def rows(graph, at):
 
 
 @systems
-def test_gradients_are_the_differences(expression, shapes):
-    graph = parse(f"out = {expression}", **shapes)
-    at = points_of(graph, 1)
-    assert_allclose(rows(graph, at), differences(graph, at), rtol=1e-6, atol=1e-7)
-
-
-@systems
 def test_second_derivatives_are_the_differences_of_gradients(expression, shapes):
     graph = vjp(parse(f"out = {expression}", **shapes))
     at = points_of(graph, 1)
@@ -157,14 +150,3 @@ def test_many_points_are_the_same_as_each(expression, shapes):
         assert_allclose(np.broadcast_to(found[name], (*value.shape[:-1], 70)), value * np.ones(70), rtol=1e-11)
     alone = [evaluate(graph, {name: a[..., k : k + 1] for name, a in at.items()}) for k in range(3)]
     assert_allclose(flat(found)[:, :3], np.concatenate([flat(one) for one in alone], axis=1), rtol=1e-11, atol=1e-13)
-
-
-@systems
-def test_a_factor_that_is_the_same_at_all_points(expression, shapes):
-    graph = vjp(parse(f"out = {expression}", **shapes))
-    at = points_of(graph, 9)
-    for name in shapes:
-        same = {name: at[name][..., :1]}
-        found = Compiled(graph, same)({n: a for n, a in at.items() if n != name})
-        for n, value in evaluate(graph, at | same).items():
-            assert_allclose(found[n] * np.ones(9), value * np.ones(9), rtol=1e-11, atol=1e-13)

@@ -31,17 +31,6 @@ def test_no_line_of_a_script_is_broken(cli, monkeypatch):
     assert max(map(len, script.splitlines())) > 40
 
 
-def test_without_a_point_leaves_are_ones(cli):
-    script = cli.done("backward", "y=sum(x*w)", "--shape", "x=2,w=2", "--wrt", "x", "--only", "pytorch").out
-    assert "x = torch.tensor([1.0, 1.0], requires_grad=True)\n" in script
-    assert "w = torch.tensor([1.0, 1.0])\n" in script
-
-
-def test_beside_other_sections_it_is_a_line(cli):
-    out = cli.done("backward", "y=x**2", "--at", "x=3", "--only", "grad,pytorch").out
-    assert out.endswith("\n\nin PyTorch: y.backward()\n")
-
-
 def test_what_pytorch_lacks_is_told(cli):
     told = cli.refused("backward", "y=polygamma(n, x)", "--at", "n=1,x=3", "--only", "pytorch")
     assert "cannot be exported to torch" in told
