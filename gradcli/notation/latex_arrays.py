@@ -7,13 +7,15 @@ from fractions import Fraction
 
 from gradcli.graph.node import Constant, Node, operand, operands
 from gradcli.notation.latex_names import WORDS, latex_number
-from gradcli.notation.latex_writer import ALL, LatexNodeWriter, applied, call, matrix, setting, times
+from gradcli.notation.latex_writer import ALL, LatexNodeWriter, applied, call, function, matrix, setting, times
 from gradcli.notation.numbers import quotient
 from gradcli.notation.text import (
     PARTS,
     exact_text,
     index_key,
+    is_hidden,
     listed,
+    only_element,
     padding,
     reduction_with_keepdims,
     solved_for_vector,
@@ -39,6 +41,12 @@ def constant(w: LatexNodeWriter, node: Node) -> Written:
 
 
 def _listed(w: LatexNodeWriter, node: Node) -> Written:
+    if (element := only_element(node, w.shown)) is not None:
+        index, number = element[0], exact_number(element[1])
+        hot = applied(function("one_hot"), [str(index), str(node.size)])
+        return hot if number.text == "1" else Written(beside(number.text, hot.text), Binds.PRODUCT)
+    if is_hidden(node, w.shown):
+        return applied(r"\operatorname{constant}", [times(node.shape)])
     rows = list(node.shape[:-1])
     if len(rows) > 1:
         text = listed(node.shape, node.values, lambda v: exact_number(v).text, w.shown)

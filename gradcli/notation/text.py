@@ -114,6 +114,12 @@ def constant(w: Writer, node: Node) -> Written:
     if node.value is None:
         if isinstance(node.settings[0], Weights) and node.size > 1:
             return Written(f"constant({shape_text(node.shape)})")
+        if (element := only_element(node, w.shown)) is not None:
+            index, value = element
+            hot, number = f"one_hot({index}, {node.size})", _number(w, value)
+            return Written(hot) if number.text == "1" else Written(f"{number.text}*{hot}", Binds.PRODUCT)
+        if is_hidden(node, w.shown):
+            return Written(f"constant({shape_text(node.shape)})")
         return Written(listed(node.shape, node.values, lambda v: _number(w, v).text, w.shown))
     number = _number(w, node.value)
     if not node.shape:
@@ -139,6 +145,30 @@ def exact_text(value: Constant) -> str:
     if isinstance(value, Fraction):
         return "-" * (value < 0) + "/".join(quotient(abs(value)))
     return whole_text(value) if isinstance(value, int) else str(value).replace("E", "e")
+
+
+def is_hidden(node: Node, shown: int) -> bool:
+    """Return whether the elements of a constant that would be shown are 0, and others are not: they would say it is 0.
+
+    >>> from gradcli.graph.node import const
+    >>> is_hidden(const((0, 0, 0, 5), (4,)), 3), is_hidden(const((0, 1, 0, 5), (4,)), 3)
+    (True, False)
+    """
+    if max(node.shape) <= shown or not any(node.values):
+        return False
+    whole = np.arange(node.size).reshape(node.shape)
+    return not any(node.values[k] for k in whole[(slice(shown),) * whole.ndim].flat)
+
+
+def only_element(node: Node, shown: int) -> tuple[int, Constant] | None:
+    """Return the index and the value of the only element of a vector that is not 0, where it would not be shown.
+
+    >>> from gradcli.graph.node import const
+    >>> only_element(const((0, 0, 0, 5), (4,)), 3)
+    (3, 5)
+    """
+    rest = [(k, v) for k, v in enumerate(node.values) if v] if len(node.shape) == 1 and is_hidden(node, shown) else []
+    return rest[0] if len(rest) == 1 else None
 
 
 def listed(shape: Shape, values: Sequence[Constant], write: Callable[[Constant], str], shown: int) -> str:

@@ -18,6 +18,7 @@ from itertools import pairwise
 from types import MappingProxyType
 from typing import NamedTuple
 
+from gradcli.graph.calls import is_call
 from gradcli.graph.graph import Graph
 from gradcli.graph.names import ElementName, array_name, element_name, fresh_names, indexed_name
 from gradcli.graph.node import Constant, Node, const, elementwise, leaf, operand, operands
@@ -340,11 +341,14 @@ class _Loops:
         if not self.loops:
             return Folded(self.graph)
         ends = {m[max(m)] for loop in self.loops for stem, m in loop.members.items() if stem in loop.carried}
-        shown = {
-            n: name
-            for n, name in self.elements.items()
-            if n in ends or n in self.outputs or any(r not in self.inside for r in self.readers.get(n, ()))
+        read = {
+            n for n in self.elements if n in self.outputs or any(r not in self.inside for r in self.readers.get(n, ()))
         }
+        for loop in self.loops:  # one that only other loops read stands on the page by its last element
+            members = [*loop.members.values()]
+            if not any(n in ends or n in read for m in members for n in m.values()):
+                ends.add(members[-1][max(members[-1])])
+        shown = {n: name for n, name in self.elements.items() if n in ends or n in read}
         starts = {s.node: s.name for loop in self.loops for s in loop.initial if s.node not in self.elements}
         shown |= {n: name for n, name in starts.items() if self._is_hidden(n)}
         hidden = {name for name, n in self.graph.names.items() if n in shown and self.program.may_hide(n, name)}
@@ -429,7 +433,8 @@ class _Writer:
             named = [n for n in nodes[:-1] if whole.program.label(n, whole.labels.get(n, ""))]
             if is_hidden or any(not whole.program.may_hide(n, whole.labels[n]) for n in named):
                 raise NoRecurrence
-            is_shared = uses[p] > 1 and any(a.args for a in nodes[0].args) and operand(nodes[0], "index") is None
+            is_long = is_call(nodes[0]) or any(a.args for a in nodes[0].args)
+            is_shared = uses[p] > 1 and is_long and operand(nodes[0], "index") is None
             if p in self.carried or self._is_read_outside(p) or whole.program.variable(nodes[-1]) or is_shared or named:
                 result.append(p)
         if not result:

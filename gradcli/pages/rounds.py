@@ -15,7 +15,7 @@ from gradcli.graph.operations import OPERATIONS
 from gradcli.pages.mentions import DEFINITIONS, names_in
 from gradcli.pages.recurrence import Folded, Recurrence
 from gradcli.pages.results import Array, Shown
-from gradcli.pages.sections import Block, Equations, Math, Name, Section, Text, Typed, Value, sentence
+from gradcli.pages.sections import Block, Equations, Math, Name, Section, Sum, Text, Typed, Value, sentence
 from gradcli.text.wrapping import in_words
 
 _CLOSED = 200  # operations whose formula is worked out, to see whether it is short
@@ -61,11 +61,13 @@ def by_round(folded: Folded, adjoints: Adjoints, contributions: Contributions, l
 
     And for each list that a loop carries on the adjoint of each element, which shows whether gradients vanish.
     """
-    return [text for loop in folded.loops for text in _of_loop(loop, folded.graph, adjoints, contributions, loss)]
+    several = len(folded.loops) > 1
+    known = folded.graph, adjoints, contributions, loss
+    return [text for loop in folded.loops for text in _of_loop(loop, *known, of=several)]
 
 
 def _of_loop(
-    loop: Recurrence, graph: Graph, adjoints: Adjoints, contributions: Contributions, loss: str
+    loop: Recurrence, graph: Graph, adjoints: Adjoints, contributions: Contributions, loss: str, of: bool
 ) -> Iterator[Text]:
     added: dict[str, dict[int, Array]] = {}
     carried: dict[str, dict[int, Array]] = {}
@@ -81,7 +83,8 @@ def _of_loop(
     what += [f"{adjoint_name(stem, loss)} = ∂{loss}/∂{stem}[{loop.index}]" for stem in carried]
     all_rounds = [*added.items(), *((adjoint_name(stem, loss), known) for stem, known in carried.items())]
     arrays = any(np.shape(a) for _, rounds in all_rounds for a in rounds.values())
-    yield Text((f"By round, the last one first{' (norms)' * arrays}: {', and '.join(what)}",))
+    which = f" of {loop.statements[-1].name}" * of
+    yield Text((f"By round{which}, the last one first{' (norms)' * arrays}: {', and '.join(what)}",))
     for name, rounds in all_rounds:
         yield Text((Name(name), f" by round: {_numbers(loop.index, rounds)}"))
 
@@ -138,6 +141,8 @@ def _plain(blocks: Sequence[Block], hidden: set[str]) -> Iterator[Block]:
         for line in block.lines:
             left, *rest = line.sides
             kept = [side for side in rest if hidden.isdisjoint(n for x in names_in(side) for n in (x, array_name(x)))]
+            if len(kept) < len(rest):  # also v times the number of a derivative, whose formula said how it comes
+                kept = [side for side in kept if not (isinstance(side, Sum) and len(side.terms) == 1)]
             inner = isinstance(left, Name) and isinstance(left.name, AdjointName) and left.name.by in hidden
             if isinstance(left, Name) and (inner or not kept):  # an adjoint in a round, or what is computed of it
                 hidden.add(left.name)

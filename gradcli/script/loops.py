@@ -74,7 +74,10 @@ class _Script(Program):
         assignment = self.recorded.assigned.get(o)
         if assignment is None or not assignment.whole:
             return ""
-        several = len(assignment.targets) == len(self.recorded.record.operations[o].results)
+        operation = self.recorded.record.operations[o]
+        if operation.site.is_module and not operation.module:
+            return ""  # within the module whose output is assigned
+        several = len(assignment.targets) == len(operation.results)
         return assignment.targets[number] if several else assignment.target
 
     def list_of(self, names: Sequence[str]) -> tuple[str, int] | None:

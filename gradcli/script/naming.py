@@ -66,8 +66,8 @@ class FreshNames:
 
     >>> taken = {"x", "h1"}
     >>> names = FreshNames(taken)
-    >>> names.like("x"), names.like("y"), names.numbered("h"), names.numbered("h")
-    ('x_2', 'y', 'h2', 'h2')
+    >>> names.like("x"), names.like("y"), names.numbered("h"), names.numbered("h"), names.numbered("row[2]")
+    ('x_2', 'y', 'h2', 'h2', 'row1')
     """
 
     def __init__(self, *taken: Container[str]) -> None:
@@ -75,7 +75,8 @@ class FreshNames:
         self.last: dict[str, int] = {}
 
     def numbered(self, stem: str, first: int = 1) -> str:
-        """Return a stem with the first number of which the name is not taken."""
+        """Return a stem with the first number of which the name is not taken; of an element, its list is the stem."""
+        stem = stem.partition("[")[0]
         k = self.last.get(stem, first)
         while any(f"{stem}{k}" in names for names in self.taken):
             k += 1
@@ -84,7 +85,7 @@ class FreshNames:
 
     def like(self, name: str) -> str:
         """Return a name as it is, or with a number: x, or x_2."""
-        return self.numbered(f"{name}_", 2) if any(name in names for names in self.taken) else name
+        return self.numbered(f"{name.partition('[')[0]}_", 2) if any(name in names for names in self.taken) else name
 
 
 def fresh(stem: str, taken: Container[str]) -> str:

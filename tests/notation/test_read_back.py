@@ -165,3 +165,22 @@ def test_the_transpose_of_a_vector_that_was_made_a_row_is_typed_back(cli):
     formula = next(line for line in out.splitlines() if line.startswith("W.grad = "))
     assert ".T @" in formula
     assert cli("check", *system, formula, "--shape", "x=2,W=2x3").status == 0
+
+
+@pytest.mark.parametrize("values", ["[0,0,0,0,0,0,0,0,1,0]", "[0,0,0,0,0,0,0,-3,0]"])
+def test_a_constant_whose_only_element_would_be_cut_off_is_typed_back(values, monkeypatch):
+    monkeypatch.undo()  # lists are cut
+    graph = parse(f"y = x - {values}", x=(len(ast.literal_eval(values)),))
+    text = Notation({graph.inputs["x"]: "x"}).expression(graph.outputs["y"])
+    again = parse(f"y = {text}", x=graph.inputs["x"].shape)
+    x = np.arange(1.0, len(ast.literal_eval(values)) + 1)
+    assert "…" not in text
+    assert_allclose(values_of(again, {"x": x})["y"], x - np.array(ast.literal_eval(values)))
+
+
+def test_a_constant_is_not_shown_as_zeros_that_it_is_not(monkeypatch):
+    monkeypatch.undo()
+    graph = parse("y = x + [0,0,0,0,0,0,2,3]", x=(8,))
+    named = {graph.inputs["x"]: "x"}
+    assert Notation(named).expression(graph.outputs["y"]) == "x + constant(8 numbers)"
+    assert "0" not in LatexNotation(named).expression(graph.outputs["y"])

@@ -251,6 +251,31 @@ def test_a_gradient_through_the_rounds_is_its_number_alone(run):
     assert last.partition("= ")[2].removesuffix("]") in unrolled
 
 
+def test_a_cell_is_one_statement(run):
+    code = "import torch\ncell = torch.nn.RNNCell(2, 3)\nxs, h = torch.randn(6, 1, 2), torch.zeros(1, 3)\n"
+    out = " ".join(run(code + "for t in range(6):\n    h = cell(xs[t], h)\nh.sum().backward()\n").split())
+    cell = [f"linear({x}, cell.weight_{w}, bias=cell.bias_{w})" for x, w in (("h[t-1]", "hh"), ("xs[t-1]", "ih"))]
+    assert f"h[t] = tanh({' + '.join(cell)}) for t in 1..6" in out
+    assert "h1" not in out
+
+
+def test_loops_that_only_other_loops_read_are_defined(run):
+    code = "import torch\nw = torch.tensor(0.7, requires_grad=True)\ntable = [[w*k for k in range(5)]]\n"
+    code += "for t in range(3):\n    row = table[-1]\n"
+    code += "    table.append([torch.tanh(row[2] + w*row[(k + 1) % 5]) for k in range(5)])\nsum(table[-1]).backward()\n"
+    out = run(code)
+    assert "table[0][k] = w*k for k in 0..4" in out
+    for t in range(1, 4):
+        assert f"table[{t}][k] = tanh(table[{t - 1}][2] + w*table[{t - 1}][(k+1) % 5]) for k in 0..4" in out
+        assert f"By round of table[{t}][k]" in out
+
+
+def test_a_derivative_through_rounds_is_no_product_with_1(run):
+    code = "import torch\nw = torch.tensor(0.7, requires_grad=True)\ns = torch.tensor(0.3)\n"
+    out = run(code + "for t in range(7):\n    s = torch.exp(w*s)*0.5\ns.backward()\n")
+    assert re.search(r"^w\.grad = [\d.]+$", out, re.MULTILINE)
+
+
 @long
 def test_the_cost_of_a_page_grows_with_the_rounds(cli, tmp_path):
     """The rounds of S4; the least of three times each, in turns, and the number of calls."""
