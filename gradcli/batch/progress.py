@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from gradcli.process.activity import before_others_print
 from gradcli.process.platform import is_terminal
 
 if TYPE_CHECKING:
@@ -54,7 +53,6 @@ def _shown() -> Progress:
     # Without a thread of its own, which could still be writing when Python ends.
     bar = Progress(*columns, console=console, transient=True, redirect_stdout=False, auto_refresh=False)
     bar.add_task("", total=1, rate="")
-    before_others_print()
     bar.start()
     return bar
 

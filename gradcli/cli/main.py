@@ -17,12 +17,16 @@ from gradcli.cli.help import documented
 from gradcli.errors import Fix, InputError, did_you_mean, option_error
 from gradcli.files import forget_read
 from gradcli.lang.own_names import forget_own_names
-from gradcli.process import environment
-from gradcli.process.activity import lasting
-from gradcli.process.memory import is_out_of_memory, shortage
-from gradcli.process.platform import is_closed_pipe, join, memory_limit, styles
-from gradcli.process.signals import tidily
-from gradcli.process.status import DONE, INTERRUPTED, MISTAKE, NO, leave
+from gradcli.process.ending import DONE, INTERRUPTED, MISTAKE, NO, leave, tidily
+from gradcli.process.platform import (
+    add_variable,
+    is_closed_pipe,
+    is_out_of_memory,
+    join,
+    memory_limit,
+    shortage,
+    styles,
+)  # fmt: skip
 from gradcli.process.streams import discard, flush, hold_closed, hold_every_character, print_error, why_not_printed
 from gradcli.version import VERSION
 
@@ -118,9 +122,9 @@ def gradcli() -> None:
 def main() -> None:
     """Run the command line and exit."""
     for library in ("OPENBLAS", "MKL"):  # a product of matrices is one of many that run side by side
-        environment.add(f"{library}_NUM_THREADS", "1")
+        add_variable(f"{library}_NUM_THREADS", "1")
     if memory_limit() is not None:
-        environment.add("ARROW_DEFAULT_MEMORY_POOL", "system")  # the others reserve a GiB in advance
+        add_variable("ARROW_DEFAULT_MEMORY_POOL", "system")  # the others reserve a GiB in advance
     hold_closed()
     hold_every_character()
     styles()
@@ -156,8 +160,7 @@ def run(command: click.Command, arguments: Sequence[str] | None = None) -> int:
     output = sys.stdout
     typed_words = sys.argv[1:] if arguments is None else arguments
     try:
-        with lasting("reading the system"):
-            result = command.main(args=typed_words, prog_name="gradcli", standalone_mode=False)
+        result = command.main(args=typed_words, prog_name="gradcli", standalone_mode=False)
         flush()
         return result if isinstance(result, int) else DONE
     except click.exceptions.NoArgsIsHelpError as error:

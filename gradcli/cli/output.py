@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 import click
 
 from gradcli.errors import InputError, Notes, in_lines
-from gradcli.process.activity import before_output, doing
 from gradcli.process.platform import is_closed_pipe
 from gradcli.process.streams import discard, flush, print_error
 from gradcli.report.render import PAGES
@@ -33,7 +32,6 @@ def show(text: str | Iterable[str], notes: Notes) -> None:
     """Print a result to standard output, and the notes to standard error."""
     try:
         for line in [text.rstrip("\n")] if isinstance(text, str) else text:
-            before_output()
             click.echo(line)
         flush()
     except OSError as error:
@@ -62,7 +60,6 @@ def show_result(
         else:
             deliver("".join(f"{line}\n" for line in lines), output, notes, look.style.upper())
         return
-    doing("writing formulas")
     shown = list(pages())
     if not is_printed(look.style) and shown:
         shown[-1] = shown[-1].with_notes(notes.lines)

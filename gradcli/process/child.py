@@ -7,6 +7,7 @@ import pickle
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO, NoReturn
 
@@ -21,8 +22,8 @@ _in_a_new_python()
 """
 
 
-class Channel:
-    """The messages from and to another process; they are pickled."""
+class Parent:
+    """The messages from and to another process, here the parent; they are pickled."""
 
     def __init__(self, reads: BinaryIO, writes: BinaryIO) -> None:
         self._reads, self._writes = reads, writes
@@ -43,61 +44,23 @@ class Channel:
             yield message
 
 
-class Parent(Channel):
-    """The parent of this process."""
+class Child(Parent):
+    """A child of this process, with its number.
 
+    `wait` returns how it ends, its status or minus the signal that ends it; `kill` ends it at once, if it still runs.
+    """
 
-class Child(Channel):
-    """A child of this process, with its number."""
-
-    number: int
-
-    def wait(self) -> int:
-        """Return how the child ends: its status, or minus the signal that ends it."""
-        raise NotImplementedError
-
-    def kill(self) -> None:
-        """End the child at once, if it still runs."""
-        platform.kill(self.number)
+    def __init__(
+        self, number: int, reads: BinaryIO, writes: BinaryIO, wait: Callable[[], int], kill: Callable[[], None]
+    ) -> None:
+        super().__init__(reads, writes)
+        self.number, self.wait, self.kill = number, wait, kill
 
     def close(self) -> None:
         """Close the channel, once the child has ended and nobody reads any more."""
         with suppress(OSError):  # a message that the child has not read
             self._writes.close()
         self._reads.close()
-
-
-class _Fork(Child):
-    def __init__(self, number: int, reads: BinaryIO, writes: BinaryIO) -> None:
-        super().__init__(reads, writes)
-        self.number = number
-
-    def wait(self) -> int:
-        return os.waitstatus_to_exitcode(os.waitpid(self.number, 0)[1])
-
-
-class _NewPython(Child):
-    def __init__(self) -> None:
-        import subprocess
-
-        self._process = process = subprocess.Popen(
-            [sys.executable or "", "-P", "-c", _NEW_PYTHON, _ROOT],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            creationflags=getattr(subprocess, "CREATE_NO_WINDOW", 0),
-        )
-        assert process.stdin is not None
-        assert process.stdout is not None
-        super().__init__(process.stdout, process.stdin)  # type: ignore[arg-type]
-        self.number = process.pid
-
-    def wait(self) -> int:
-        return self._process.wait()
-
-    def kill(self) -> None:
-        with suppress(OSError):
-            self._process.terminate()
 
 
 def started(work: Callable[[Parent], object]) -> Child:
@@ -108,9 +71,12 @@ def started(work: Callable[[Parent], object]) -> Child:
     Errors: `OSError` where there can be no more processes.
     """
     if not platform.FORKS:
-        text = pickle.dumps(work)
-        child = _NewPython()
-        child.send(text)
+        from subprocess import DEVNULL, PIPE, Popen
+
+        command, flags = [sys.executable or "", "-P", "-c", _NEW_PYTHON, _ROOT], platform.WITHOUT_WINDOW
+        process: Any = Popen(command, stdin=PIPE, stdout=PIPE, stderr=DEVNULL, creationflags=flags)
+        child = Child(process.pid, process.stdout, process.stdin, process.wait, process.terminate)
+        child.send(pickle.dumps(work))
         return child
     (questions, asks), (answers, reports) = os.pipe(), os.pipe()
     number = platform.fork()
@@ -120,7 +86,8 @@ def started(work: Callable[[Parent], object]) -> Child:
         _done(work, Parent(os.fdopen(questions, "rb"), os.fdopen(reports, "wb")))
     os.close(questions)
     os.close(reports)
-    return _Fork(number, os.fdopen(answers, "rb"), os.fdopen(asks, "wb"))
+    ends, kill = (lambda: os.waitstatus_to_exitcode(os.waitpid(number, 0)[1])), partial(platform.kill, number)
+    return Child(number, os.fdopen(answers, "rb"), os.fdopen(asks, "wb"), ends, kill)
 
 
 def _done(work: Callable[[Parent], object], parent: Parent) -> NoReturn:

@@ -1,4 +1,4 @@
-"""Features that not every system has: signals, forks, memory limits, names of devices, and cores.
+"""Features that not every system has: signals, forks, memory limits, names of devices, cores; and the environment.
 
 No other module uses these names, so this one shows what gradcli does without them.  The guide's page `systems`
 describes it.
@@ -21,23 +21,14 @@ WINDOWS = os.name == "nt"
 
 # Signals
 
-
-def _signals(*names: str) -> tuple[signal.Signals, ...]:
-    """Return the signals of these names that this system has."""
-    return tuple(getattr(signal, name) for name in names if hasattr(signal, name))
-
-
 # Signals that ask a process to end. SIGBREAK is Windows's, SIGHUP is not.
-ENDING = _signals("SIGINT", "SIGTERM", "SIGHUP", "SIGBREAK")
-_ALARM, _PROFILE, _HANGUP, _KILL = (getattr(signal, name, None) for name in ("SIGALRM", "SIGPROF", "SIGHUP", "SIGKILL"))
+_ENDING = ("SIGINT", "SIGTERM", "SIGHUP", "SIGBREAK")
+ENDING: tuple[signal.Signals, ...] = tuple(getattr(signal, name) for name in _ENDING if hasattr(signal, name))
+_PROFILE, _HANGUP, _KILL = (getattr(signal, name, None) for name in ("SIGPROF", "SIGHUP", "SIGKILL"))
 
 
 def call_soon(handler: Callable[[int, Any], NoReturn]) -> None:
     """Call a signal handler in the main thread a millisecond from now."""
-    if _ALARM and hasattr(signal, "setitimer"):
-        signal.signal(_ALARM, handler)
-        signal.setitimer(signal.ITIMER_REAL, 0.001)
-        return
     from threading import Timer
 
     signal.signal(signal.SIGINT, handler)
@@ -63,6 +54,7 @@ def hangups_blocked() -> Iterator[bool]:
 
 # A library of macOS's may crash in a forked process, which is why Python's own `multiprocessing` does not fork there.
 FORKS = hasattr(os, "fork") and sys.platform != "darwin"
+WITHOUT_WINDOW = 0x08000000 if WINDOWS else 0  # CREATE_NO_WINDOW: of a child on Windows
 _LATE = 124  # the status of what `timeout` has ended
 OUT_OF_TIME = (_LATE,) if _PROFILE is None else (_LATE, -_PROFILE)
 
@@ -134,6 +126,53 @@ def limit_memory(more: int) -> None:
         hard = resource.getrlimit(resource.RLIMIT_AS)[1]
         wanted = used + more
         resource.setrlimit(resource.RLIMIT_AS, (wanted if hard == resource.RLIM_INFINITY else min(wanted, hard), hard))
+
+
+def shortage() -> str:
+    """Return the message of a run that has not enough memory."""
+    limit = memory_limit()
+    return "error: not enough memory" + (f"\n  `ulimit` allows {limit // 2**20:,} MiB" if limit is not None else "")
+
+
+def is_out_of_memory(error: Exception) -> bool:
+    """Return whether an error is for want of memory: under a limit, libraries have many words for it.
+
+    >>> errors = MemoryError(), OSError(12, "Cannot allocate memory"), ValueError()
+    >>> [is_out_of_memory(error) for error in errors]
+    [True, True, False]
+    """
+    from gradcli.errors import InputError
+
+    limited = memory_limit() is not None
+    if isinstance(error, OSError):
+        return error.errno == errno.ENOMEM or (limited and error.errno is None)
+    told = isinstance(error, InputError)  # one may say that a library is missing, which could not be loaded
+    cause = error.__context__ if told else error
+    loading = isinstance(cause, ImportError | SystemError) and not isinstance(cause, ModuleNotFoundError)
+    return isinstance(error, MemoryError) or (limited and (loading or (not told and isinstance(error, RuntimeError))))
+
+
+# The environment of the libraries that gradcli uses, which a script does not see
+
+_ADDED: set[str] = set()
+
+
+def add_variable(name: str, value: str) -> None:
+    """Set a variable of the environment, unless the user has."""
+    if name not in os.environ:
+        os.environ[name] = value
+        _ADDED.add(name)
+
+
+@contextmanager
+def users_environment() -> Iterator[None]:
+    """Restore the user's environment variables while a script runs."""
+    added = {name: os.environ.pop(name) for name in sorted(_ADDED) if name in os.environ}
+    try:
+        yield
+    finally:
+        for name, value in added.items():
+            os.environ.setdefault(name, value)
 
 
 # Files

@@ -11,7 +11,6 @@ import sys
 
 import click
 
-from gradcli.process.activity import before_output
 from gradcli.process.platform import has_styles
 from gradcli.text.plain import print_plainly, print_utf8
 
@@ -48,7 +47,6 @@ def _is_file(stream: object) -> bool:
 
 def print_error(text: str) -> None:
     """Print a note or an error to standard error, unless that is full or closed."""
-    before_output()
     with contextlib.suppress(OSError):
         if has_styles(sys.stderr) and text.startswith("error"):
             from gradcli.text.painted import painted

@@ -17,7 +17,6 @@ from gradcli.graph.names import identifier, variable_name
 from gradcli.graph.node import Node
 from gradcli.graph.rewrite import substituted
 from gradcli.graph.shapes import Shape
-from gradcli.process.activity import doing
 from gradcli.pyfunc.tape import Condition, span_of
 from gradcli.pyfunc.trace import Trace, Unknown, parameters_of, trace
 from gradcli.pyfunc.trees import is_number, leaves, mapped
@@ -79,7 +78,6 @@ class FunctionSystem:
 
     @cached_property
     def _trace(self) -> Trace:
-        doing(f"calling {self.name}")
         with self._running():
             try:
                 return trace(self._function, self._arguments, self.name)

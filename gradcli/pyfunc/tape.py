@@ -22,10 +22,8 @@ import numpy as np
 from gradcli.errors import InputError, Source, Span
 from gradcli.graph.array import Array
 from gradcli.graph.node import Node
-from gradcli.process.activity import doing
 
 MAX_NODES = 500_000  # of one trace: a loop that never ends is an error, and not all of the memory
-_SHOWN = 10_000  # after how many nodes the progress line changes
 _OURS = (str(Path(__file__).parents[1]), "<frozen", sysconfig.get_path("stdlib") + os.sep)
 NUMPY = str(Path(np.__file__).parent)
 _LIBRARIES = (f"{os.sep}site-packages{os.sep}", f"{os.sep}dist-packages{os.sep}")
@@ -64,8 +62,6 @@ class Tape:
         Errors: `InputError` where there are too many.
         """
         self.count += 1
-        if self.count % _SHOWN == 0:
-            doing(f"calling the function: {self.count:,} operations")
         if self.count > MAX_NODES:
             raise InputError(
                 f"the function makes more than {MAX_NODES:,} operations",

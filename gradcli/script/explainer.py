@@ -13,7 +13,6 @@ from typing import Any
 
 from gradcli.errors import InputError
 from gradcli.pages.sections import Block, Code
-from gradcli.process.activity import lasting
 from gradcli.pytorch.driver import Heard, Session
 from gradcli.script.errors.warnings import not_finite, warned
 from gradcli.script.known import Known
@@ -125,7 +124,7 @@ class Explainer(LineExplainer):
     def _show(self, call: Heard, scene: CallScene) -> None:
         """Show the page of a call."""
         try:
-            with _room(), lasting(f"explaining line {scene.line}"):
+            with _room():
                 text = self._page(call, scene)
         except Exception as error:
             scene.recorded = Recorded(scene.recorded.record, scene.recorded.call)

@@ -38,7 +38,7 @@ def test_exit_status_of_a_process(process, arguments, status):
 
 LEAVING = """
 import atexit, sys, types
-from gradcli.process.status import leave
+from gradcli.process.ending import leave
 class Threads(types.ModuleType):
     def __del__(self):
         print("aborted")

@@ -145,7 +145,7 @@ def test_an_interrupt_that_is_ignored_stays_so():
 
 IN_A_CALLBACK = """
 import os, signal, time, weakref
-from gradcli.process.signals import tidily
+from gradcli.process.ending import tidily
 class Thing: pass
 def callback(_):
     os.kill(os.getpid(), {number})
@@ -171,7 +171,7 @@ def test_a_signal_in_a_callback_is_not_lost(number, status):
 
 TWICE = """
 import os, signal, time
-from gradcli.process.signals import tidily
+from gradcli.process.ending import tidily
 def work():
     try:
         os.kill(os.getpid(), signal.SIGTERM)

@@ -65,7 +65,7 @@ DRIVER = """\
 import io, json, sys
 from gradcli.cli.main import gradcli
 from gradcli.cli.main import run
-from gradcli.process.signals import tidily
+from gradcli.process.ending import tidily
 
 ended = []
 for arguments, stdin in json.load(sys.stdin):

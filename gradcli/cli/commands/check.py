@@ -27,7 +27,7 @@ from gradcli.cli.options import (
     style_option,
 )
 from gradcli.errors import InputError, Notes
-from gradcli.process.status import DONE, MISTAKE, NO
+from gradcli.process.ending import DONE, MISTAKE, NO
 from gradcli.report.render import FORMATS, PAGE_ENDINGS, PAGES, Look
 
 if TYPE_CHECKING:

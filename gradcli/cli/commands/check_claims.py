@@ -29,7 +29,6 @@ from gradcli.pages.check.claim import Case, cost
 from gradcli.pages.check.magnitudes import usual_powers
 from gradcli.pages.check.trials import MAX_WORK
 from gradcli.pages.check.verdicts import CheckResult, Settings, check
-from gradcli.process.activity import doing
 
 if TYPE_CHECKING:
     from gradcli.cli.inputs.file_points import FilePoints
@@ -76,7 +75,6 @@ def checked(
         points = situation.points if options.at else ()
         if gradient is not None:
             result += _of_function(gradient, system, options, situation)
-        doing("comparing derivatives at points")
         return check(
             situation.graph, result, replace(settings, points=points, usual=usual_powers(default_point(system)))
         )

@@ -81,15 +81,13 @@ def _write_site(folder: str) -> None:
     from gradcli.data.replacement import write_folder
     from gradcli.guide.site import write_site
     from gradcli.guide.topics import topics
-    from gradcli.process.activity import lasting
     from gradcli.process.streams import print_error
 
     def fill(new: Path) -> None:
         copy_samples(new / "samples")
         write_site(new, _draw)
 
-    with lasting("writing the site"):
-        count = write_folder(folder, fill)
+    count = write_folder(folder, fill)
     print_error(wrote(folder, f"{len(topics())} pages, {count} files; begin with index.html"))
 
 

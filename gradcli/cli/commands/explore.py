@@ -46,7 +46,6 @@ def explore(options: SystemOptions, cotangents: tuple[str, ...], steps: bool) ->
     """
     from gradcli.cli.inputs.system import check_branch, read_situation, read_system_of
     from gradcli.cli.output import show
-    from gradcli.process.activity import before_output
 
     check_terminal(_as_backward(options, cotangents, steps))
     notes = Notes()
@@ -56,7 +55,6 @@ def explore(options: SystemOptions, cotangents: tuple[str, ...], steps: bool) ->
         raise InputError(f"explore takes one point, not {len(situation.points)}", hint="use one --at")
     explorer, setting = _explorer(situation, situation.leaves, cotangents, steps, notes)
     explorer.check = lambda at: check_branch(system.subsystems, situation.graph, at)
-    before_output()
     command = explored(explorer, setting, options.words)
     show(command, notes)
 

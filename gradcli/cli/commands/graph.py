@@ -99,7 +99,6 @@ def graph(
     from gradcli.cli.output import deliver
     from gradcli.pages.picture.boxes import View
     from gradcli.pages.picture.opening import opened_by_name
-    from gradcli.process.activity import doing
     from gradcli.report.pictures.render import drawn_as, picture_file
 
     notes = Notes()
@@ -110,7 +109,6 @@ def graph(
     if len(situation.points) > 1:
         raise InputError(f"a picture shows one point, and there are {len(situation.points)}", hint="give one --at")
     at = situation.points[0] if situation.points else None
-    doing("drawing")
     situation = replace(situation, graph=opened_by_name(situation.graph, names_to_open(open)))
     view = View(situation.leaves, at, _call(situation, cotangents, notes), not every, unroll=unroll)
     if every and drawn_as(style) in ("svg", "tikz", "html"):

@@ -13,8 +13,8 @@ import click
 
 from gradcli.cli.options import format_of, gathered, names_option, style_option
 from gradcli.errors import InputError, Notes, option_error
+from gradcli.process.ending import DONE, MISTAKE, NO
 from gradcli.process.platform import is_terminal
-from gradcli.process.status import DONE, MISTAKE, NO
 from gradcli.process.streams import flush, print_error
 from gradcli.text.plain import print_utf8
 
@@ -183,9 +183,8 @@ def run(
 
     """
     from gradcli.files import UsersFolder
-    from gradcli.process.activity import before_others_print
-    from gradcli.process.environment import as_the_user_has_it
-    from gradcli.process.signals import as_python_does
+    from gradcli.process.ending import as_python_does
+    from gradcli.process.platform import users_environment
     from gradcli.pytorch.messages import MissingError
     from gradcli.pytorch.session import run as run_script
 
@@ -203,8 +202,7 @@ def run(
     # As Python looks for cycles: a script may live long, and modules have them.
     gc.set_threshold(*((700, 10, 10) if uses_torch else (10_000, 20, 20)))
     interrupted: KeyboardInterrupt | None = None
-    with destination.beside(), listener.listening(), as_python_does(), as_the_user_has_it():
-        before_others_print()
+    with destination.beside(), listener.listening(), as_python_does(), users_environment():
         try:
             with folder.entered():
                 ending = run_script(wanted, emulates=not uses_torch)

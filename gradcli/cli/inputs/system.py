@@ -25,7 +25,6 @@ from gradcli.graph.subsystem import Subsystem
 from gradcli.lang.system import System, read_system
 from gradcli.lang.values import STANDARD_POINT, read_names
 from gradcli.pages.results import Wanted
-from gradcli.process.activity import doing
 from gradcli.process.platform import is_terminal
 
 if TYPE_CHECKING:
@@ -178,7 +177,6 @@ def read_situation(system: System, options: SystemOptions, notes: Notes) -> Situ
 
     Inputs without values that may be calls of functions are noted.
     """
-    doing("reading points")
     known = read_shape_options(system, options.shapes)
     result = read_points(system, options.at, known)
     values = result[0] if result else default_point(system)
@@ -192,7 +190,6 @@ def read_situation(system: System, options: SystemOptions, notes: Notes) -> Situ
     varying = {a.name for option in options.at for a in option.assignments} & {*graph.inputs}
     same = frozenset({*graph.inputs} - varying) if varying else frozenset[str]()
     check_branches(system.subsystems, graph, result)
-    doing("computing derivatives")
     return Situation(options, notes, graph, wrt, result, same)
 
 

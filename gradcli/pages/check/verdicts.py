@@ -17,7 +17,6 @@ from gradcli.pages.check.parting import Parting, all_on_borders, parting
 from gradcli.pages.check.proof import Proof, prover
 from gradcli.pages.check.trials import TOLERANCE, Tally, Trials, drawn, trials_at
 from gradcli.pages.results import Array, Named, Row, Shown, style_of
-from gradcli.process.activity import doing
 
 if TYPE_CHECKING:
     from gradcli.pages.check.slip_text import SlipText
@@ -155,7 +154,6 @@ def check(
         for index, (case, tally) in enumerate(zip(cases, tallies, strict=True)):
             if not points and not source:
                 tally.add(drawn(case, settings.trials, settings.seed, settings.usual))
-            doing("proving")
             result.append(_verdict(case, tally, partial(prove, index), settings, source))
     if settings.steps:
         from gradcli.pages.check.steps import Steps  # most checks need none, and start sooner

@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from gradcli.process.activity import lasting
 from gradcli.process.platform import join
 from gradcli.process.tracebacks import text_of
 from gradcli.pytorch.messages import known_message
@@ -54,8 +53,7 @@ class PyTorchExplainer(LineExplainer):
         try:
             if isinstance(record, Exception):
                 raise record
-            with lasting(f"explaining line {site.line}"):
-                text, scene = self._text(record, recorded)
+            text, scene = self._text(record, recorded)
         except Exception as error:
             text = f"not explained: {fault_text(error)}"
         if self.drawing is not None and scene is not None:

@@ -1,23 +1,39 @@
-"""The signals that ask for the end: Ctrl-C, `kill`, and a terminal that is closed."""
+"""The end of the process: its exit statuses, and the signals that ask for it: Ctrl-C, `kill`, a closed terminal."""
 
 from __future__ import annotations
 
+import atexit
+import os
 import signal
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from gradcli.process.platform import ENDING, call_soon
-from gradcli.process.status import DONE, INTERRUPTED
 from gradcli.process.streams import print_error
 
 if TYPE_CHECKING:
     from sys import UnraisableHookArgs
 
+DONE, NO, MISTAKE, INTERRUPTED = 0, 1, 2, 130  # NO: a check that said no
 
-def hear(handler: Callable[[int, Any], object] | signal.Handlers) -> None:
+
+def leave(status: int) -> NoReturn:
+    """End the process with a status.
+
+    Nothing is taken down: the threads of libraries may still be at work, and pyarrow's abort the process then, once in
+    some hundred times (apache/arrow issue 39862). So does a library that was loaded by half, where memory is limited.
+    """
+    atexit._run_exitfuncs()
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(OSError, ValueError, AttributeError):  # it is full, closed, or there is none
+            stream.flush()
+    os._exit(status)
+
+
+def _hear(handler: Callable[[int, Any], object] | signal.Handlers) -> None:
     """Handle the signals from now on; an ignored one stays ignored, as under `nohup` and after a shell's `&`."""
     for number in ENDING:
         if signal.getsignal(number) != signal.SIG_IGN:
@@ -33,10 +49,10 @@ def tidily(work: Callable[[], int]) -> int:
     sys.unraisablehook = lambda lost: _raise_later(lost, show)
     try:
         try:
-            hear(_end)
+            _hear(_end)
             return work()
         finally:
-            hear(signal.SIG_DFL)
+            _hear(signal.SIG_DFL)
     except KeyboardInterrupt:
         print_error("interrupted")
         return INTERRUPTED
@@ -70,7 +86,7 @@ def _once(number: int, frame: object) -> NoReturn:
 
 
 def _end(number: int, frame: object) -> NoReturn:
-    hear(lambda number, frame: None)
+    _hear(lambda number, frame: None)
     if number == signal.SIGINT:
         raise KeyboardInterrupt
     raise SystemExit(128 + number)
