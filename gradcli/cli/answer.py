@@ -11,7 +11,6 @@ if TYPE_CHECKING:
     from gradcli.cli.inputs.file_points import FilePoints
     from gradcli.cli.inputs.system import Situation
     from gradcli.cli.options import Files, Pages, SystemOptions
-    from gradcli.lang.system import System
     from gradcli.pages.question import Question, Result
     from gradcli.pages.sections import Page
 
@@ -19,19 +18,23 @@ if TYPE_CHECKING:
 
 
 def answer(
-    system: System,
     options: SystemOptions,
     files: Files,
     pages: Pages,
     ask: Callable[[Points], Question],
     paged: Callable[[Result, Notes], Iterable[Page]],
+    stdin_has_v: bool = False,
 ) -> None:
     """Print the result of the question that `ask` returns, as data or as pages, or write it to a file.
 
+    `stdin_has_v` is whether `--v` reads standard input.
+
     Errors: `InputError` for points that cannot be read, and for what cannot be computed.
     """
+    from gradcli.cli.inputs.system import read_situation, read_system_of
     from gradcli.cli.options import page_of_file
 
+    system = read_system_of(options, files.points, stdin_has_v)
     output = None
     if page := page_of_file(options.style, files):
         options, files, output = options._replace(style=page), files._replace(output=None), files.output
@@ -42,7 +45,6 @@ def answer(
         with open_many(system, options, files) as run:
             answer_file(run, ask(run))
         return
-    from gradcli.cli.inputs.system import read_situation
     from gradcli.cli.output import show_result
 
     notes, look = Notes(), pages.look(options.style, output is not None)

@@ -33,20 +33,6 @@ from gradcli.version import VERSION
 if TYPE_CHECKING:
     from gradcli.cli.corrections import ClaimError
 
-COMMANDS = (
-    "backward",
-    "check",
-    "explain",
-    "explore",
-    "export",
-    "graph",
-    "hessian",
-    "jacobian",
-    "jvp",
-    "run",
-    "samples",
-)
-
 # What one has, and the commands for it: a command alone has its own line of help, any other line says what it does.
 GROUPS = {
     "Formulas": ("backward", "jacobian", "hessian", "jvp", "graph", "explore", "export"),
@@ -63,6 +49,7 @@ GROUPS = {
         ("jacobian --points FILE", "The Jacobian at each row."),
     ),
 }
+COMMANDS = tuple(sorted(entry for entries in GROUPS.values() for entry in entries if isinstance(entry, str)))
 
 
 class Commands(click.Group):
@@ -81,14 +68,12 @@ class Commands(click.Group):
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the commands in groups, by what one has."""
+        for name in COMMANDS:
+            self.get_command(ctx, name)
         for title, entries in GROUPS.items():
-            rows = [(e, self._short_help(ctx, e)) if isinstance(e, str) else e for e in entries]
+            rows = [(e, self.commands[e].get_short_help_str(100)) if isinstance(e, str) else e for e in entries]
             with formatter.section(title):
                 formatter.write_dl(rows)
-
-    def _short_help(self, ctx: click.Context, name: str) -> str:
-        command = self.get_command(ctx, name)
-        return command.get_short_help_str(100) if command else ""
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]

@@ -94,10 +94,6 @@ def points_option(help_text: str) -> Callable[[Command], Command]:
     return click.option("--points", metavar="FILE", type=kind, multiple=True, callback=_once, help=help_text)
 
 
-def _joined(_: click.Context, __: click.Parameter, typed: tuple[str, ...]) -> str | None:
-    return ",".join(typed) if typed else None
-
-
 def at_option(help_text: str) -> Callable[[Command], Command]:
     """Return the option of a point, which may be repeated."""
     return click.option("--at", "at", metavar="NAME=VALUE,…", multiple=True, type=PointText, help=help_text)
@@ -113,13 +109,11 @@ def shapes_option(help_text: str) -> Callable[[Command], Command]:
     return click.option("--shape", "shapes", metavar="NAME=SIZE,…", multiple=True, help=help_text)
 
 
-def names_option(
-    name: str, help_text: str, metavar: str = "NAMES", default: str | None = None
-) -> Callable[[Command], Command]:
+def names_option(name: str, help_text: str, metavar: str = "NAMES", default: str = "") -> Callable[[Command], Command]:
     """Return an option of several names, which may be repeated: --wrt x --wrt z is --wrt x,z."""
     return click.option(
-        name, metavar=metavar, multiple=True, callback=_joined, help=help_text,
-        default=() if default is None else (default,), show_default=default is not None,
+        name, metavar=metavar, multiple=True, help=help_text, callback=lambda _, __, typed: ",".join(typed) or None,
+        default=(default,) if default else (), show_default=bool(default),
     )  # fmt: skip
 
 
@@ -264,7 +258,6 @@ def digits_option(where: str) -> Callable[[Command], Command]:
 
 
 def _digits(_: click.Context, parameter: click.Parameter, typed: str) -> int | None:
-
     text = typed.strip()
     if text == "full":
         return None
@@ -312,15 +305,9 @@ class Files(NamedTuple):
         """
         if self.points is not None or self.output is not None:
             return True
-        typed: dict[str, object] = {
-            "--engine": self.engine != "numpy",
-            "--scheduler": self.scheduler,
-            "--threads": self.threads,
-        }
-        typed |= {"--columns": self.columns, "--missing": self.missing != "error", "--keep": self.keep}
-        typed |= {"--values": self.values}
-        for option in (name for name, value in typed.items() if value):
-            raise option_error(option, f"{option} is for many points", "give them with --points FILE")
+        for name in ("engine", "scheduler", "threads", "columns", "missing", "keep", "values"):
+            if getattr(self, name) != self._field_defaults[name]:
+                raise option_error(f"--{name}", f"--{name} is for many points", "give them with --points FILE")
         return False
 
 
@@ -358,3 +345,17 @@ class SystemCommand(click.Command):
             typo = f"-{arg}" in options or before in ("-F", "--file")  # `-v 1` is meant to be `--v 1`
             marked.append(f" {arg}" if expression and not typo else arg)
         return super().parse_args(ctx, marked)
+
+
+def asking(sections: Mapping[str, str], *own: Callable[[Any], Any]) -> Callable[[Command], click.Command]:
+    """Return the decorator of a command that answers a question, whose pages have these sections.
+
+    It has the options of the system, its `own`, and those of pages and of files, in this order.
+    """
+
+    def add(command: Command) -> click.Command:
+        for decorate in (file_options, page_options(sections), *reversed(own), system_options):
+            command = decorate(command)
+        return click.command(cls=SystemCommand)(command)
+
+    return add

@@ -2,28 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import click
 
-from gradcli.cli.options import (
-    Files,
-    Pages,
-    SystemCommand,
-    SystemOptions,
-    cotangents_option,
-    file_options,
-    names_option,
-    page_options,
-    system_options,
-)
+from gradcli.cli.options import Files, Pages, SystemOptions, asking, cotangents_option, names_option
 from gradcli.errors import Notes, nearest, option_error
 
 if TYPE_CHECKING:
     from gradcli.cli.answer import Points
     from gradcli.graph.graph import Graph
-    from gradcli.lang.system import System
     from gradcli.pages.question import Result
     from gradcli.pages.sections import Page
 
@@ -40,20 +28,19 @@ SECTIONS = {
 }
 
 
-@click.command(cls=SystemCommand)
-@system_options
-@cotangents_option(
-    "The cotangent, PyTorch's gradient argument: 1,10,100, [[1,0],[0,1]], y0=1,y2=100 (the rest 0), ones, "
-    "onehot:1, onehot:y1, @file.npy, v for formulas in v (v=1,10 has both), or - for the JSON of another gradcli "
-    "backward. Repeated, gradients accumulate."
+@asking(
+    SECTIONS,
+    cotangents_option(
+        "The cotangent, PyTorch's gradient argument: 1,10,100, [[1,0],[0,1]], y0=1,y2=100 (the rest 0), ones, "
+        "onehot:1, onehot:y1, @file.npy, v for formulas in v (v=1,10 has both), or - for the JSON of another gradcli "
+        "backward. Repeated, gradients accumulate."
+    ),
+    click.option("--strict", is_flag=True),
+    names_option("--retain", "Also show the gradients of these intermediates.", "NAMES|all"),
+    click.option("--steps", is_flag=True),
+    click.option("--unroll", is_flag=True),
+    click.option("--jacobian/--no-jacobian", default=None),
 )
-@click.option("--strict", is_flag=True)
-@names_option("--retain", "Also show the gradients of these intermediates.", "NAMES|all")
-@click.option("--steps", is_flag=True)
-@click.option("--unroll", is_flag=True)
-@click.option("--jacobian/--no-jacobian", default=None)
-@page_options(SECTIONS)
-@file_options
 def backward(
     options: SystemOptions,
     cotangents: tuple[str, ...],
@@ -86,14 +73,11 @@ def backward(
     """
     from gradcli.cli.answer import answer
     from gradcli.cli.inputs.cotangents import in_letters, read_calls
-    from gradcli.cli.inputs.system import read_system_of
     from gradcli.pages.backward.question import Gradients
-
-    system = read_system_of(options, many.points, "-" in cotangents)
 
     def ask(points: Points) -> Gradients:
         graph, only = points.graph, () if points.of_file else pages.only
-        kept = _retained(system, graph, retain)
+        kept = _retained(graph, retain)
         if steps and points.of_file and not points.prints_json:
             raise option_error("--steps", "--steps shows single points", "add -f json, or give the points with --at")
         from_file = points.has_columns("v", graph.outputs, bool(cotangents))
@@ -113,21 +97,18 @@ def backward(
         from gradcli.pages.backward.page import backward_pages, forgotten
 
         if options.page == "table" and not result.wanted.retain and (names := forgotten(result)):
-            notes.add("note", _forgotten(names))
+            listed = ", ".join(f"{n}.grad" for n in names[:4]) + (", …" if len(names) > 4 else "")
+            notes.add(
+                "note",
+                f"{listed}: None in PyTorch, which keeps the gradients of leaves only."
+                f"\n  `--retain {names[0]}` shows it, as `{names[0]}.retain_grad()` would keep it.",
+            )
         return backward_pages(result, pages.only, pages.jacobian)
 
-    answer(system, options, many, pages, ask, paged)
+    answer(options, many, pages, ask, paged, "-" in cotangents)
 
 
-def _forgotten(names: Sequence[str]) -> str:
-    listed = ", ".join(f"{n}.grad" for n in names[:4]) + (", …" if len(names) > 4 else "")
-    return (
-        f"{listed}: None in PyTorch, which keeps the gradients of leaves only."
-        f"\n  `--retain {names[0]}` shows it, as `{names[0]}.retain_grad()` would keep it."
-    )
-
-
-def _retained(system: System, graph: Graph, retain: str | None) -> tuple[str, ...]:
+def _retained(graph: Graph, retain: str | None) -> tuple[str, ...]:
     """Return the intermediates that are to keep their gradients."""
     from gradcli.graph.names import ElementName
     from gradcli.lang.values import read_names
@@ -145,7 +126,7 @@ def _retained(system: System, graph: Graph, retain: str | None) -> tuple[str, ..
         names = [known.get(name, name) for name in names]
     for name in names:
         if name not in computed:
-            leaf = name in system.uses
+            leaf = name in graph.inputs
             raise option_error(
                 "--retain",
                 f"--retain: `{name}` is {'an input, whose gradient is shown anyway' if leaf else 'not in the system'}",

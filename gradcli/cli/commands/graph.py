@@ -31,17 +31,8 @@ if TYPE_CHECKING:
 STYLES = ("text", "svg", "dot", "mermaid", "tikz", "html")
 LAID_OUT = 10_000  # boxes
 MERMAID = 500  # arrows that Mermaid draws by itself
-ENDINGS = {
-    ".svg": "svg",
-    ".dot": "dot",
-    ".gv": "dot",
-    ".mmd": "mermaid",
-    ".tex": "tikz",
-    ".html": "html",
-    ".pdf": "pdf",
-    ".png": "png",
-    ".txt": "text",
-}
+ENDINGS = {".svg": "svg", ".dot": "dot", ".gv": "dot", ".mmd": "mermaid", ".tex": "tikz", ".html": "html"}
+ENDINGS |= {".pdf": "pdf", ".png": "png", ".txt": "text"}
 
 
 @click.command(cls=SystemCommand)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from gradcli.cli.options import Files, Pages, SystemCommand, SystemOptions, file_options, page_options, system_options
+from gradcli.cli.options import Files, Pages, SystemOptions, asking
 from gradcli.errors import InputError, Notes
 
 if TYPE_CHECKING:
@@ -21,11 +21,7 @@ SECTIONS = {
 }
 
 
-@click.command(cls=SystemCommand)
-@system_options
-@click.option("--u", "tangent", metavar="NAME=VALUE,…", multiple=True)
-@page_options(SECTIONS)
-@file_options
+@asking(SECTIONS, click.option("--u", "tangent", metavar="NAME=VALUE,…", multiple=True))
 def hessian(options: SystemOptions, tangent: tuple[str, ...], pages: Pages, many: Files) -> None:
     """Show the Hessian H[i, j] = ∂²y/∂x_i∂x_j of a scalar output y.
 
@@ -46,12 +42,9 @@ def hessian(options: SystemOptions, tangent: tuple[str, ...], pages: Pages, many
     """
     from gradcli.cli.answer import answer
     from gradcli.cli.inputs.points import example_of, read_tangent
-    from gradcli.cli.inputs.system import read_system_of
     from gradcli.graph.hessian import scalar_output
     from gradcli.pages.hessian.question import Hessian, HessianProduct
     from gradcli.process.platform import quote
-
-    system = read_system_of(options, many.points)
 
     def ask(points: Points) -> Question:
         graph, leaves = points.graph, points.graph.leaves(points.wrt)
@@ -71,4 +64,4 @@ def hessian(options: SystemOptions, tangent: tuple[str, ...], pages: Pages, many
 
         return (hvp_pages if tangent else hessian_pages)(result, pages.only)
 
-    answer(system, options, many, pages, ask, paged)
+    answer(options, many, pages, ask, paged)

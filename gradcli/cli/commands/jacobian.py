@@ -9,21 +9,11 @@ from typing import TYPE_CHECKING
 
 import click
 
-from gradcli.cli.options import (
-    Files,
-    Pages,
-    SystemCommand,
-    SystemOptions,
-    file_options,
-    format_of,
-    page_options,
-    system_options,
-)
+from gradcli.cli.options import Files, Pages, SystemOptions, asking, format_of
 from gradcli.errors import InputError, Notes, option_error
 
 if TYPE_CHECKING:
     from gradcli.cli.answer import Points
-    from gradcli.lang.system import System
     from gradcli.pages.question import Question, Result
     from gradcli.pages.sections import Page
 
@@ -37,14 +27,13 @@ SECTIONS = {
 }
 
 
-@click.command(cls=SystemCommand)
-@system_options
-@click.option("--sparse", is_flag=True)
-@click.option("--steps", is_flag=True)
-@click.option("--order", type=click.IntRange(1, 10), metavar="N")
-@click.option("--numeric", is_flag=True)
-@page_options(SECTIONS)
-@file_options
+@asking(
+    SECTIONS,
+    click.option("--sparse", is_flag=True),
+    click.option("--steps", is_flag=True),
+    click.option("--order", type=click.IntRange(1, 10), metavar="N"),
+    click.option("--numeric", is_flag=True),
+)
 def jacobian(
     options: SystemOptions, sparse: bool, steps: bool, order: int | None, numeric: bool, pages: Pages, many: Files
 ) -> None:
@@ -70,7 +59,6 @@ def jacobian(
 
     """
     from gradcli.cli.answer import answer
-    from gradcli.cli.inputs.system import read_system_of
 
     if numeric and (steps or order is not None):
         raise InputError(
@@ -78,9 +66,8 @@ def jacobian(
             hint="leave one of them out",
             options=("--numeric", "--steps", "--order"),
         )
-    system = read_system_of(options, many.points)
     if sparse and many.points is None:
-        _show_sparse(system, options, many, numeric)
+        _show_sparse(options, many, numeric)
         return
     if many.wanted and order is not None:
         raise option_error("--order", "--order is for single points", "give them with --at")
@@ -114,17 +101,17 @@ def jacobian(
 
         return jacobian_pages(result, pages.only, numeric)
 
-    answer(system, options, many, pages, ask, paged)
+    answer(options, many, pages, ask, paged)
 
 
-def _show_sparse(system: System, options: SystemOptions, files: Files, numeric: bool) -> None:
+def _show_sparse(options: SystemOptions, files: Files, numeric: bool) -> None:
     """Print the entries, or write them to a file: `.csv`, `.json`, or the `.npz` of `scipy.sparse`.
 
     If `numeric`, formulas are left out.
 
     Errors: `InputError` for a page, for several points, for a file with another extension.
     """
-    from gradcli.cli.inputs.system import read_situation
+    from gradcli.cli.inputs.system import read_situation, read_system_of
     from gradcli.cli.output import print_notes, save, show
     from gradcli.pages.jacobian.question import sparse_jacobian
     from gradcli.report.render import PAGES, data_lines
@@ -139,7 +126,7 @@ def _show_sparse(system: System, options: SystemOptions, files: Files, numeric: 
     if output is not None and PurePath(output).suffix.lower() not in _ENDINGS:
         raise option_error("--sparse", "--sparse writes .csv, .json and .npz files", "for example --output J.npz")
     style = format_of(options.style, output, _ENDINGS) or "csv"
-    situation = read_situation(system, options, notes)
+    situation = read_situation(read_system_of(options), options, notes)
     if len(situation.points) > 1:
         raise option_error("--sparse", "--sparse shows one point", "many points are given with --points FILE")
     at = situation.points[0] if situation.points else None

@@ -6,22 +6,11 @@ from typing import TYPE_CHECKING
 
 import click
 
-from gradcli.cli.options import (
-    Files,
-    Pages,
-    SystemCommand,
-    SystemOptions,
-    cotangents_option,
-    file_options,
-    page_options,
-    system_options,
-)
-from gradcli.errors import Notes, option_error
+from gradcli.cli.options import Files, Pages, SystemOptions, asking, cotangents_option
+from gradcli.errors import option_error
 
 if TYPE_CHECKING:
     from gradcli.cli.answer import Points
-    from gradcli.pages.question import Result
-    from gradcli.pages.sections import Page
 
 SECTIONS = {
     "system": "the statements and their values",
@@ -33,13 +22,12 @@ SECTIONS = {
 }
 
 
-@click.command(cls=SystemCommand)
-@system_options
-@click.option("--u", "tangent", metavar="NAME=VALUE,…", multiple=True)
-@cotangents_option("A cotangent: shows vᵀ(J·u) = (vᵀJ)·u too.")
-@click.option("--steps", is_flag=True)
-@page_options(SECTIONS)
-@file_options
+@asking(
+    SECTIONS,
+    click.option("--u", "tangent", metavar="NAME=VALUE,…", multiple=True),
+    cotangents_option("A cotangent: shows vᵀ(J·u) = (vᵀJ)·u too."),
+    click.option("--steps", is_flag=True),
+)
 def jvp(
     options: SystemOptions,
     tangent: tuple[str, ...],
@@ -71,10 +59,8 @@ def jvp(
     from gradcli.cli.answer import answer
     from gradcli.cli.inputs.cotangents import read_calls
     from gradcli.cli.inputs.points import read_tangent
-    from gradcli.cli.inputs.system import read_system_of
-    from gradcli.pages.forward.jvp import JacobianProduct
+    from gradcli.pages.forward.jvp import JacobianProduct, jvp_pages
 
-    system = read_system_of(options, many.points, "-" in cotangents)
     if many.wanted and (steps or cotangents):
         option = "--steps" if steps else "--v"
         raise option_error(option, f"{option} is for single points", "give the points with --at")
@@ -90,9 +76,4 @@ def jvp(
         wanted = points.wanted._replace(steps=steps or (not points.of_file and "steps" in pages.only))
         return JacobianProduct(graph, points.wrt, wanted, u, v)
 
-    def paged(result: Result, notes: Notes) -> list[Page]:
-        from gradcli.pages.forward.jvp import jvp_pages
-
-        return jvp_pages(result, pages.only)
-
-    answer(system, options, many, pages, ask, paged)
+    answer(options, many, pages, ask, lambda result, notes: jvp_pages(result, pages.only), "-" in cotangents)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-import io
 import sys
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
@@ -56,7 +55,7 @@ def _parted(args: list[str], options: dict[str, Any]) -> tuple[list[str], list[s
             if script:
                 return args[:i], args[i:]
             script = True
-        elif name in options and not equals and _takes(known, name):
+        elif name in {*options} - {"-h", "--help"} and not equals and not getattr(known, "is_flag", False):
             i += 1  # its value follows it
         script = script or name == "-c"
         i += 1
@@ -72,10 +71,6 @@ def _note_options(rest: list[str], known: set[str]) -> None:
         near = get_close_matches(name, known, n=1, cutoff=_NEAR) if name.startswith("--") and name != "--" else []
         if near:
             print_error(f"note: {name} is the script's own argument; gradcli's option is {near[0]}, before the script")
-
-
-def _takes(option: Any, name: str) -> bool:
-    return not getattr(option, "is_flag", False) and name not in ("-h", "--help")
 
 
 class RunOptions(NamedTuple):
@@ -100,38 +95,24 @@ class RunOptions(NamedTuple):
         return not (self.quiet or self.checks)
 
 
-def _sections(_context: click.Context, _parameter: click.Parameter, value: str | None) -> tuple[str, ...]:
-    return tuple(filter(None, (part.strip() for part in (value or "").split(","))))
+def _sections(_context: click.Context, _parameter: click.Parameter, value: str) -> tuple[str, ...]:
+    return tuple(filter(None, map(str.strip, value.split(","))))
 
 
 _OPTIONS = (
     click.option("-q", "--quiet", is_flag=True),
-    click.option(
-        "--all", "every", is_flag=True
-    ),
+    click.option("--all", "every", is_flag=True),
     click.option("--line", "lines", metavar="N", type=int, multiple=True),
-    click.option(
-        "--check", "checks", is_flag=True
-    ),
+    click.option("--check", "checks", is_flag=True),
     click.option("--steps", is_flag=True),
     click.option("--unroll", is_flag=True),
-    click.option(
-        "--round", metavar="K", type=click.IntRange(1)
-    ),
-    click.option(
-        "--graph",
-        metavar="FILE",
-        type=click.Path(),
-    ),
+    click.option("--round", metavar="K", type=click.IntRange(1)),
+    click.option("--graph", metavar="FILE", type=click.Path()),
     names_option("--open", "Draw the definition of a call in its place: of these calls, or of all.", "NAMES|all"),
     click.option("--explore", "explores", is_flag=True),
-    click.option(
-        "--torch/--no-torch", "torch", default=None,
-    ),
-    click.option(
-        "--only", metavar="SECTIONS", callback=_sections
-    ),
-)  # fmt: skip
+    click.option("--torch/--no-torch", "torch", default=None),
+    click.option("--only", metavar="SECTIONS", default="", callback=_sections),
+)
 
 
 @click.command(cls=_ScriptCommand)
@@ -439,7 +420,7 @@ def _read(
     label: str, opened: AbstractContextManager[BinaryIO], name: str, folder: str | None, arguments: tuple[str, ...]
 ) -> Script:
     """Return a script that is a file; where its encoding is wrong, Python says so when it compiles the bytes."""
-    import tokenize
+    from importlib.util import decode_source
 
     from gradcli.files import read_bytes
     from gradcli.process.script import Script
@@ -447,8 +428,7 @@ def _read(
     with opened as file:
         data = read_bytes(file, label, MAX_SCRIPT_BYTES)
     try:
-        encoding, _ = tokenize.detect_encoding(io.BytesIO(data).readline)
-        source = io.TextIOWrapper(io.BytesIO(data), encoding).read()
+        source = decode_source(data)
     except (SyntaxError, UnicodeError, LookupError):
         source = data.decode(errors="replace")
     return Script(source, name, folder, arguments, data)
