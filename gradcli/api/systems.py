@@ -187,10 +187,8 @@ def export(
     >>> namespace["model_vjp"](2.0, 3.0, 1.0)
     (3.0, 2.0)
     """
-    from importlib import import_module
-
     from gradcli.codegen.kinds import KINDS, check
-    from gradcli.codegen.program import Request, program
+    from gradcli.codegen.program import Request, source_code
     from gradcli.codegen.targets import ENDINGS
 
     texts = [target for target in ENDINGS if target != "onnx"]  # whose files are not text
@@ -202,12 +200,7 @@ def export(
     by = list(graph.inputs) if wrt is None else list(wrt)
     _check_wrt(graph, by)
     check(graph, what)
-    language = import_module(f"gradcli.codegen.{to}")
-    if name in language.RESERVED:
-        raise InputError(f"`{name}` has a meaning in {to}", hint=f"call it {name}_")
-    request = Request(name, what, by, None, language.NUMBERS, language.RESERVED | {name}, sparse, to)
-    text: str = language.source(program(graph, [], request))
-    return text
+    return source_code(graph, [], Request(name, what, by, sparse=sparse, target=to))
 
 
 def explain(

@@ -60,7 +60,6 @@ LANGUAGE = NumberLanguage(
     helper=str,
     structural=RULES_OF_LOOPS | STRUCTURAL,
     zeroed=False,
-    room=10_000_000,
     stack=100_000,
     indent="    ",
 )

@@ -55,7 +55,6 @@ LANGUAGE = NumberLanguage(
     helper=camel,
     structural=RULES_OF_LOOPS | STRUCTURAL,
     zeroed=True,
-    room=10_000_000,
     stack=10_000_000,
     indent="  ",
 )

@@ -11,25 +11,15 @@ from gradcli.errors import InputError
 from gradcli.graph.construct import reshape, scatter
 from gradcli.graph.graph import Graph, dimensions
 from gradcli.graph.hessian import gradient, hvp, scalar_output
-from gradcli.graph.jacobian import jacobian, numbered
+from gradcli.graph.jacobian import Sparse, jacobian, numbered
 from gradcli.graph.jacobian import sparse as sparse_jacobian
 from gradcli.graph.jvp import jvp
 from gradcli.graph.node import const
-from gradcli.graph.shapes import Shape
 from gradcli.graph.sparsity import pattern as pattern_of
 from gradcli.graph.vjp import vjp
 
 MAX_ENTRIES = 10**6  # of a matrix that a function returns
 MANY = 100  # entries, among which one may look for zeros
-
-
-@dataclass(frozen=True)
-class Pattern:
-    """The rows and columns of the entries of a matrix that are not zero everywhere, and its shape."""
-
-    shape: Shape
-    rows: tuple[int, ...]
-    columns: tuple[int, ...]
 
 
 @dataclass(frozen=True)
@@ -81,7 +71,7 @@ def matrix(name: str, graph: Graph, wrt: Sequence[str]) -> Graph:
     return Graph.of(blocks.inputs, {name: whole}, names=blocks.names, spans=blocks.spans)
 
 
-def sparse(name: str, graph: Graph, wrt: Sequence[str]) -> tuple[Graph, Pattern]:
+def sparse(name: str, graph: Graph, wrt: Sequence[str]) -> tuple[Graph, Sparse]:
     """Return the graph of a matrix's entries that are not zero everywhere, with their rows and columns.
 
     Errors: `InputError` when there are none.
@@ -89,8 +79,7 @@ def sparse(name: str, graph: Graph, wrt: Sequence[str]) -> tuple[Graph, Pattern]
     result = sparse_jacobian(graph, wrt)
     if not result.rows.size:
         raise InputError(f"all entries of {name} are zero", hint="leave out --sparse to see them")
-    pattern = Pattern(result.shape, tuple(result.rows.tolist()), tuple(result.columns.tolist()))
-    return Graph.of(graph.inputs, {name: result.values}, names=graph.names, spans=graph.spans), pattern
+    return Graph.of(graph.inputs, {name: result.values}, names=graph.names, spans=graph.spans), result
 
 
 def sparsity_note(kind: str, graph: Graph, wrt: Sequence[str]) -> str | None:

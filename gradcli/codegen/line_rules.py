@@ -48,15 +48,21 @@ class Line:
         self.each(array, f"{name}[{{0}}] = {{1}};")
         return name
 
-    def run(self, name: str, *arguments: object) -> None:
-        """Write a call of a function that works on arrays."""
-        self.w.line(f"{self.call(name, *arguments)};")
-
     def call(self, name: str, *arguments: object) -> str:
         """Return a call of a function that the file brings along."""
         name = self.w.language.helper(name)
         self.w.called.add(name)
         return f"{name}({', '.join(map(str, arguments))})"
+
+    def filled(self, size: int, name: str, *arguments: object) -> str:
+        """Return the name of an array of a size that such a function fills, as its last argument."""
+        result = self.array(size)
+        self.w.line(f"{self.call(name, *arguments, result)};")
+        return result
+
+    def at(self, index: str) -> str:
+        """Return the element of the line at an index, which is a number."""
+        return f"{self.name}[{self.w.language.whole.format(index)}]"
 
 
 def _joined(x: Elements, axes: Sequence[int]) -> Elements:
@@ -87,13 +93,13 @@ def _number(axes: Callable[[Node], Sequence[int]], value: Callable[[Line], str])
     return rule
 
 
-def _numbers(axes: Callable[[Node], Sequence[int]], write: Callable[..., None]) -> Rule:
-    """Return a rule that writes a line for each line: `write` takes the line, that of the result, and the node."""
+def _numbers(axes: Callable[[Node], Sequence[int]], write: Callable[..., str]) -> Rule:
+    """Return a rule that writes a line for each line: `write` returns the element at the counter {0}."""
 
     def rule(w: LoopWriter, node: Node, out: Elements, *args: Elements) -> None:
         x, *others = (_joined(a, axes(node)) for a in args)
         with _line(w, x) as line:
-            write(line, _joined(out, axes(node)), node, *others)
+            line.each(_joined(out, axes(node)), f"{{1}} = {write(line, node, *others)};")
 
     return rule
 
@@ -114,51 +120,28 @@ def _middle(line: Line) -> str:
     return line.call("middle", line.size, line.name, line.array(line.size))
 
 
-def _middle_mask(line: Line, out: Elements, node: Node) -> None:
-    best = line.w.let(Value(_middle(line))).text
-    line.each(out, f"{{1}} = {{0}} == {best} ? {line.w.language.number(1.0)} : {line.w.language.number(0.0)};")
+def _middle_mask(line: Line, node: Node) -> str:
+    best, number = line.w.let(Value(_middle(line))).text, line.w.language.number
+    return f"{{0}} == {best} ? {number(1.0)} : {number(0.0)}"
 
 
 def _order(line: Line, node: Node) -> str:
-    order = line.array(line.size)
-    line.run("argsort", line.size, int(node.settings[1]), line.name, order)
-    return order
+    return line.filled(line.size, "argsort", line.size, int(node.settings[1]), line.name) + "[{0}]"
 
 
-def _sort(line: Line, out: Elements, node: Node) -> None:
-    at = line.w.language.whole.format(f"{_order(line, node)}[{{0}}]")
-    line.each(out, f"{{1}} = {line.name}[{at}];")
-
-
-def _argsort(line: Line, out: Elements, node: Node) -> None:
-    line.each(out, f"{{1}} = {_order(line, node)}[{{0}}];")
-
-
-def _take_along(line: Line, out: Elements, node: Node, order: Elements) -> None:
-    at = line.w.language.whole.format(f"{line.copied(order)}[{{0}}]")
-    line.each(out, f"{{1}} = {line.name}[{at}];")
-
-
-def _put_along(line: Line, out: Elements, node: Node, order: Elements) -> None:
+def _put_along(line: Line, node: Node, order: Elements) -> str:
     result = line.array(line.size)
     line.each(order, f"{result}[{line.w.language.whole.format('{1}')}] = {line.name}[{{0}}];")
-    line.each(out, f"{{1}} = {result}[{{0}}];")
+    return f"{result}[{{0}}]"
 
 
 # Matrices
 
 
-def _inv(line: Line, out: Elements, node: Node) -> None:
-    result = line.array(line.size)
-    line.run("invert", _rows(line), line.name, result)
-    line.each(out, f"{{1}} = {result}[{{0}}];")
-
-
-def _cofactors(line: Line, out: Elements, node: Node) -> None:
+def _cofactors(line: Line, node: Node) -> str:
     n = _rows(line)
-    minor, result = line.array((n - 1) ** 2), line.array(line.size)
-    line.run("cofactors", n, line.name, minor, result)
-    line.each(out, f"{{1}} = {result}[{{0}}];")
+    minor = line.array((n - 1) ** 2)
+    return line.filled(line.size, "cofactors", n, line.name, minor) + "[{0}]"
 
 
 def _solve(w: LoopWriter, node: Node, out: Elements, *args: Elements) -> None:
@@ -167,7 +150,7 @@ def _solve(w: LoopWriter, node: Node, out: Elements, *args: Elements) -> None:
     last = (len(stack), len(stack) + 1)
     with _line(w, _joined(a, last)) as line:
         result = line.copied(_joined(b, last))
-        line.run("solve_equations", _rows(line), line.name, size_of(node.shape[-1:]), result)
+        w.line(f"{line.call('solve_equations', _rows(line), line.name, size_of(node.shape[-1:]), result)};")
         line.each(_joined(out, last), f"{{1}} = {result}[{{0}}];")
 
 
@@ -181,12 +164,12 @@ def _without_lapack(w: LoopWriter, node: Node, *args: Elements) -> None:
 STRUCTURAL: dict[str, Rule] = {
     "argmedian_mask": _numbers(axes_of, _middle_mask),
     "median": _number(axes_of, lambda line: f"{line.name}[{_middle(line)}]"),
-    "sort": _numbers(axes_of, _sort),
-    "argsort": _numbers(axes_of, _argsort),
-    "take_along": _numbers(axes_of, _take_along),
+    "sort": _numbers(axes_of, lambda line, node: line.at(_order(line, node))),
+    "argsort": _numbers(axes_of, _order),
+    "take_along": _numbers(axes_of, lambda line, node, order: line.at(f"{line.copied(order)}[{{0}}]")),
     "put_along": _numbers(axes_of, _put_along),
     "det": _number(_matrix, lambda line: line.call("determinant", _rows(line), line.name)),
-    "inv": _numbers(_matrix, _inv),
+    "inv": _numbers(_matrix, lambda line, node: line.filled(line.size, "invert", _rows(line), line.name) + "[{0}]"),
     "cofactors": _numbers(_matrix, _cofactors),
     "solve": _solve,
     **dict.fromkeys(("eigvalsh", "eigvecsh", "svdvals", "svd_u", "svd_vh"), _without_lapack),

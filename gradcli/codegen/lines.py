@@ -4,26 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 WIDTH = 88
 
 
-@dataclass(frozen=True)
-class Tree:
-    """An expression with brackets: the text up to the opening bracket, the items, and the closing bracket."""
-
-    start: str
-    items: tuple[Tree | str, ...]
-    end: str
-
-    @property
-    def flat(self) -> str:
-        """The expression on one line."""
-        return f"{self.start}{', '.join(i if isinstance(i, str) else i.flat for i in self.items)}{self.end}"
-
-
-def listed(start: str, items: Sequence[Tree | str], end: str) -> list[str]:
+def listed(start: str, items: Sequence[str], end: str) -> list[str]:
     """Return the lines of a call or a list, the first of which is indented as `start` is.
 
     >>> listed("x = f(", ["a", "b"], ")")
@@ -31,26 +16,7 @@ def listed(start: str, items: Sequence[Tree | str], end: str) -> list[str]:
     >>> listed("f(", ["a" * 42, "b" * 42], ")")[1:]
     ['    aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa,', '    bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb,', ')']
     """
-    margin = start[: len(start) - len(start.lstrip())]
-    return _lines(Tree(start, tuple(items), end), margin)
-
-
-def _lines(tree: Tree | str, margin: str, first: str = "", last: str = "") -> list[str]:
-    """Return the lines of an expression between the texts `first` and `last`."""
-    whole = f"{first}{tree if isinstance(tree, str) else tree.flat}{last}"
-    if isinstance(tree, str) or len(whole) <= WIDTH:
-        return [whole]
-    inner = f"{margin}    "
-    body = ", ".join(i if isinstance(i, str) else i.flat for i in tree.items)
-    lines = [f"{first}{tree.start}"]
-    if len(tree.items) == 1:
-        lines += _lines(tree.items[0], inner, inner)
-    elif len(inner + body) <= WIDTH:
-        lines.append(f"{inner}{body}")
-    else:
-        for item in tree.items:
-            lines += _lines(item, inner, inner, ",")
-    return [*lines, f"{margin}{tree.end}{last}"]
+    return broken(f"{start}{', '.join(items)}{end[0]}", end[1:])
 
 
 def bracketed(start: str, items: Sequence[str]) -> list[str]:
@@ -69,27 +35,25 @@ def bracketed(start: str, items: Sequence[str]) -> list[str]:
 _OPENS, _CLOSES = "([{", ")]}"
 
 
-def broken(line: str) -> list[str]:
-    """Return a line, or the lines that it is broken into at the brackets it ends with.
+def broken(line: str, last: str = "") -> list[str]:
+    """Return a line with what follows it, or the lines that it is broken into at the brackets it ends with.
+
+    A tuple of one item, `(a,)`, stays as it stands.
 
     >>> broken("x = np.stack([" + "a, " * 30 + "a])")[0]
     'x = np.stack('
     """
-    if len(line) <= WIDTH or line[-1] not in _CLOSES or line[-2:] == ",)":
-        return [line]
-    start = _opening(line)
-    return listed(line[: start + 1], [_parsed(item) for item in _items(line[start + 1 : -1])], line[-1])
-
-
-def _parsed(text: str) -> Tree | str:
-    """Return an expression as a tree of its brackets, or as it stands where it does not end with a bracket.
-
-    A tuple of one item, `(a,)`, stays as it stands, too.
-    """
-    if text[-1] not in _CLOSES or text[-2:] == ",)":
-        return text
-    start = _opening(text)
-    return Tree(text[: start + 1], tuple(map(_parsed, _items(text[start + 1 : -1]))), text[-1])
+    if len(line + last) <= WIDTH or line[-1] not in _CLOSES or line[-2:] == ",)":
+        return [line + last]
+    margin = line[: len(line) - len(line.lstrip())]
+    start, inner = _opening(line) + 1, f"{margin}    "
+    items = _items(line[start:-1])
+    body = [inner + ", ".join(items)]
+    if len(items) == 1:
+        body = broken(*body)
+    elif len(body[0]) > WIDTH:
+        body = [part for item in items for part in broken(inner + item, ",")]
+    return [line[:start], *body, f"{margin}{line[-1]}{last}"]
 
 
 def _opening(text: str) -> int:

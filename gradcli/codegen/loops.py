@@ -25,6 +25,7 @@ from gradcli.graph.shapes import Shape, size_of
 from gradcli.loops.index_map import Counter
 from gradcli.loops.rules import copy
 
+_ROOM = 10_000_000  # numbers that all arrays of a function may have together
 UNROLLED = 4  # assignments that are written out rather than looped over
 _LONG = 64  # characters of an expression, from which on a part of it gets a name
 _OPERATIONS = {"max": "maximum", "min": "minimum"}  # of the loop form, by their names in a language
@@ -254,9 +255,9 @@ class LoopWriter:
         if node in self.result_names and node not in self.function.names:
             return Elements.array(self.result_names[node], node.shape)
         self.numbers += node.size
-        if self.numbers > self.language.room:
+        if self.numbers > _ROOM:
             raise InputError(
-                f"`{self.function.name}` needs arrays of more than {self.language.room:,} numbers",
+                f"`{self.function.name}` needs arrays of more than {_ROOM:,} numbers",
                 hint=f"smaller shapes, or --to numpy, fit better than {self.language.name}",
             )
         name = self.function.names.get(node) or next(self.fresh)

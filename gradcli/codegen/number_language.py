@@ -102,7 +102,6 @@ class NumberLanguage:
     structural: Mapping[str, Rule]
     indent: str
     zeroed: bool  # whether the arrays of results are zeros at first
-    room: int  # numbers that all arrays of a function may have together
     stack: int  # numbers that the stack has room for
 
     def numbers(self, values: Array) -> list[str]:

@@ -8,20 +8,22 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
+from importlib import import_module
 from math import isfinite
 
 import numpy as np
 
 from gradcli.codegen.elements import Unrolled, in_elements
-from gradcli.codegen.kinds import KINDS, Pattern, matrix, sparse
+from gradcli.codegen.kinds import KINDS, matrix, sparse
 from gradcli.codegen.lines import filled, wrapped
 from gradcli.codegen.tidy import tidied
 from gradcli.engine.evaluate import at_point
 from gradcli.engine.lowering import DEFINITIONS, RULES
-from gradcli.errors import InputError
+from gradcli.errors import InputError, option_error
 from gradcli.graph.array import Named
 from gradcli.graph.construct import broadcast
 from gradcli.graph.graph import Graph, scheduled
+from gradcli.graph.jacobian import Sparse
 from gradcli.graph.matrices import SMALL
 from gradcli.graph.names import element_names
 from gradcli.graph.node import Node, Rule, const, operand
@@ -52,7 +54,7 @@ class Function:
     names: Mapping[Node, str]
     readers: Mapping[Node, int]
     test: tuple[Named, Named] | None
-    pattern: Pattern | None = None
+    pattern: Sparse | None = None
 
 
 @dataclass(frozen=True)
@@ -93,21 +95,25 @@ class Request:
     target: str = ""
 
 
+def source_code(graph: Graph, system: Sequence[str], request: Request) -> str:
+    """Return the file that a request asks for, in its target.
+
+    Errors: `InputError` for a name that has a meaning there, and for matrices and functions that would be too large.
+    """
+    language, name, to = import_module(f"gradcli.codegen.{request.target}"), request.name, request.target
+    if name in language.RESERVED:
+        raise option_error("--name", f"`{name}` has a meaning in {to}", f"call it {name}_", name)
+    request = replace(request, numbers=language.NUMBERS, reserved=language.RESERVED | {name})
+    text: str = language.source(program(graph, system, request))
+    return text
+
+
 def program(graph: Graph, system: Sequence[str], request: Request) -> Program:
     """Return the program of a graph.
 
     Errors: `InputError` for matrices and functions that would be too large.
     """
     return Program(request.name, tuple(system), tuple(_function(kind, graph, request) for kind in request.what))
-
-
-def _of_kind(kind: str, graph: Graph, request: Request) -> tuple[Graph, Pattern | None]:
-    """Return the graph of a function; for a sparse matrix, also the rows and columns of its entries."""
-    row = KINDS[kind]
-    result = row.graph(graph, request.wrt)
-    if row.matrix and request.sparse:
-        return sparse(row.matrix, result, request.wrt)
-    return (matrix(row.matrix, result, request.wrt) if row.matrix else result), None
 
 
 def _about(kind: str, graph: Graph, request: Request) -> str:
@@ -124,8 +130,12 @@ def _about(kind: str, graph: Graph, request: Request) -> str:
 
 
 def _function(kind: str, graph: Graph, request: Request) -> Function:
-    about = _about(kind, graph, request)
-    graph, pattern = _of_kind(kind, graph, request)
+    row, about, pattern = KINDS[kind], _about(kind, graph, request), None
+    graph = row.graph(graph, request.wrt)
+    if row.matrix and request.sparse:
+        graph, pattern = sparse(row.matrix, graph, request.wrt)
+    elif row.matrix:
+        graph = matrix(row.matrix, graph, request.wrt)
     name = request.name if kind == "value" else f"{request.name}_{kind}"
     return replace(_of_graph(name, about, graph, request), pattern=pattern)
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from gradcli.codegen.arrays import ArrayLanguage, ArrayWriter, number_literal
-from gradcli.codegen.lines import WIDTH, Tree, bracketed, broken, listed, wrapped
+from gradcli.codegen.lines import WIDTH, bracketed, broken, listed, wrapped
 from gradcli.codegen.program import Function, Program, shape_words
 
 # What a function's names must not be: words of Python's, and what the files use.
@@ -32,20 +32,14 @@ def function_lines(function: Function, language: ArrayLanguage, called: set[str]
                 writer.named(text, name)
                 texts[k] = name
     if writer.uses_points:
-        written.insert(0, _points(function))
+        shapes = [f"np.shape({name}){f'[{len(n.shape)}:]' * bool(n.shape)}" for name, n in function.arguments.items()]
+        several = f"np.broadcast_shapes({', '.join(shapes)})"
+        written.insert(0, f"points = {shapes[0] if len(shapes) == 1 else several}")
     body = [line for text in written for line in broken(f"    {text}")]
     returned = broken(f"    return {texts[0]}") if len(texts) == 1 else bracketed("    return ", texts)
     head = listed(f"def {function.name}(", list(function.arguments), "):")
     before = _before(function, writer.tables)
     return [*before, *[""] * (2 * bool(before)), *head, *_docstring(function), *body, *returned]
-
-
-def _points(function: Function) -> str:
-    """Return the line that asks for the points' shape."""
-    shapes = [f"np.shape({name}){f'[{len(n.shape)}:]' * bool(n.shape)}" for name, n in function.arguments.items()]
-    if len(shapes) == 1:
-        return f"points = {shapes[0]}"
-    return f"points = np.broadcast_shapes({', '.join(shapes)})"
 
 
 def _docstring(function: Function) -> list[str]:
@@ -65,7 +59,10 @@ def _before(function: Function, tables: Mapping[str, Sequence[int]]) -> list[str
     if pattern is None:
         return lists(tables)
     lines = [f"# The rows and columns of the entries that {name} returns.", f"{name}_shape = {pattern.shape}"]
-    return [*lines, *lists({f"{name}_rows": pattern.rows, f"{name}_columns": pattern.columns, **tables})]
+    return [
+        *lines,
+        *lists({f"{name}_rows": pattern.rows.tolist(), f"{name}_columns": pattern.columns.tolist(), **tables}),
+    ]
 
 
 def lists(tables: Mapping[str, Sequence[int]]) -> list[str]:
@@ -143,14 +140,13 @@ def self_test(program: Program, array: Sequence[str], library: str, prepare: Seq
     return [*lines, '    print("as gradcli has it" if right else "wrong")', "    sys.exit(not right)"]
 
 
-def _array(array: Sequence[str], value: Any) -> Tree:
-    """Return an array as an expression that may be broken into lines."""
+def _array(array: Sequence[str], value: Any) -> str:
     name, *more = array
-    return Tree(f"{name}(", (_tree(np.asarray(value, dtype=float).tolist()), *more), ")")
+    return f"{name}({', '.join([_text(np.asarray(value, dtype=float).tolist()), *more])})"
 
 
-def _tree(value: Any) -> Tree | str:
-    return Tree("[", tuple(map(_tree, value)), "]") if isinstance(value, list) else number_literal(value)
+def _text(value: Any) -> str:
+    return f"[{', '.join(map(_text, value))}]" if isinstance(value, list) else number_literal(value)
 
 
 def literal(value: Any) -> str:

@@ -56,12 +56,11 @@ def _beside(titles: Sequence[list[str]], bodies: Sequence[list[str]]) -> list[st
     most = max(map(len, titles))
     panels = [[*[""] * (most - len(title)), *title, *body] for title, body in zip(titles, bodies, strict=True)]
     sizes = [max(cells(unstyle(line)) for line in panel) for panel in panels]
-    rows = zip_longest(*panels, fillvalue="")
-    return [GAP.join(_padded(text, size) for text, size in zip(row, sizes, strict=True)).rstrip(" ") for row in rows]
-
-
-def _padded(text: str, width: int) -> str:
-    return text + " " * (width - cells(unstyle(text)))
+    padded = [
+        [line + " " * (n - cells(unstyle(line))) for line in panel] for panel, n in zip(panels, sizes, strict=True)
+    ]
+    rows = zip_longest(*padded)
+    return [GAP.join(b or " " * n for b, n in zip(row, sizes, strict=True)).rstrip(" ") for row in rows]
 
 
 def _body(panel: Panel, writer: TextWriter, width: int, styled: bool, blocks: bool) -> list[str]:
@@ -79,7 +78,10 @@ def _body(panel: Panel, writer: TextWriter, width: int, styled: bool, blocks: bo
 def _scale(panel: Panel, writer: TextWriter, width: int, styled: bool) -> list[str]:
     """Return the scale between its ends, or above them where the panel is narrow."""
     low, high = (writer.write(Value.of(end)) for end in panel.limits)
-    bar = _colours(panel.signed) if styled else _ABOVE_AND_BELOW if panel.signed else _DARK_TO_LIGHT
+    bar = _ABOVE_AND_BELOW if panel.signed else _DARK_TO_LIGHT
+    if styled:
+        steps = np.linspace(-1, 1, 2 * _BAR) if panel.signed else np.linspace(0, 1, _BAR)
+        (bar,) = _blanks(coloured(steps[None, :], panel.signed), " ")
     size = cells(unstyle(bar))
     if size + cells(low) + cells(high) + 2 <= width:
         return [f"{low} {bar} {high}"]
@@ -122,33 +124,15 @@ def _half_blocks(pixels: Array) -> Iterator[str]:
         )
 
 
-def _blanks(pixels: Array) -> Iterator[str]:
+def _blanks(pixels: Array, blank: str = "  ") -> Iterator[str]:
     for row in pixels.tolist():
-        yield "".join(style("  " * len([*run]), bg=_code(colour)) for colour, run in groupby(map(tuple, row)))
-
-
-def _colours(signed: bool) -> str:
-    """Return the colours of a scale."""
-    steps = np.linspace(-1, 1, 2 * _BAR) if signed else np.linspace(0, 1, _BAR)
-    return "".join(style(" ", bg=_code(tuple(colour))) for colour in coloured(steps[None, :], signed)[0].tolist())
+        yield "".join(style(blank * len([*run]), bg=_code(colour)) for colour, run in groupby(map(tuple, row)))
 
 
 def _code(colour: tuple[int, int, int]) -> tuple[int, int, int] | int:
     """Return a colour as the terminal takes it: itself, or the nearest of the 256 that most terminals have."""
     if os.environ.get("COLORTERM") in ("truecolor", "24bit"):
         return colour
-    return nearest(colour)
+    from rich.color import Color, ColorSystem
 
-
-def nearest(colour: tuple[int, int, int]) -> int:
-    """Return the number of the nearest colour among those of a terminal with 256: a cube of 6×6×6, and 24 greys.
-
-    >>> nearest((255, 255, 255)), nearest((255, 0, 0)), nearest((120, 120, 121))
-    (231, 196, 243)
-    """
-    levels = np.array([0, 95, 135, 175, 215, 255])
-    steps = [int(np.abs(levels - c).argmin()) for c in colour]
-    grey = min(23, max(0, round((sum(colour) / 3 - 8) / 10)))
-    in_cube, in_greys = levels[steps], np.full(3, 8 + 10 * grey)
-    distances = [int(((colours - np.array(colour)) ** 2).sum()) for colours in (in_cube, in_greys)]
-    return 16 + 36 * steps[0] + 6 * steps[1] + steps[2] if distances[0] <= distances[1] else 232 + grey
+    return Color.from_rgb(*colour).downgrade(ColorSystem.EIGHT_BIT).number or 0

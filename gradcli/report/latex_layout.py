@@ -15,36 +15,16 @@ HEIGHT = 24  # lines of a display on one page
 _TOKEN = re.compile(r"\\(?:begin|end)\{[a-z]+\*?\}(?:\{[a-z|]+\})?|\\[A-Za-z]+|\\.|[{}^_&]|\s+|.", re.DOTALL)
 _OPENING, _CLOSING = (r"\left", r"\begin", "{", "["), (r"\right", r"\end", "}", "]")
 _SILENT = {
-    r"\left",
-    r"\right",
-    r"\mathit",
-    r"\mathrm",
-    r"\mathtt",
-    r"\texttt",
-    r"\mathbf",
-    r"\operatorname",
-    r"\text",
-    r"\bar",
-}
-_SILENT |= {r"\hat", r"\tilde", r"\displaystyle", r"\,", r"\;"}
+    r"\left", r"\right", r"\mathit", r"\mathrm", r"\mathtt", r"\texttt", r"\mathbf", r"\operatorname", r"\text",
+    r"\bar", r"\hat", r"\tilde", r"\displaystyle", r"\,", r"\;",
+}  # fmt: skip
 _WIDE = {r"\sum": 3, r"\prod": 3, r"\quad": 3, r"\qquad": 6, r"\arcsin": 6, r"\arccos": 6, r"\arctan": 6}
 _NAMES = {rf"\{n}": len(n) for n in ("sin", "cos", "tan", "sec", "csc", "cot", "sinh", "cosh", "tanh", "log", "max")}
 _SPACED = {
-    r"\to": 3,
-    r"\times": 3,
-    r"\infty": 2,
-    r"\mathrel": 2,
-    "+": 3,
-    "-": 3,
-    "=": 3,
-    "<": 3,
-    ">": 3,
-    ",": 1.5,
-    r"\cdot": 2,
-    r"\odot": 3,
-    r"\leq": 3,
-    r"\geq": 3,
-}
+    r"\to": 3, r"\times": 3, r"\infty": 2, r"\mathrel": 2, "+": 3, "-": 3, "=": 3, "<": 3, ">": 3, ",": 1.5,
+    r"\cdot": 2, r"\odot": 3, r"\leq": 3, r"\geq": 3,
+}  # fmt: skip
+_WIDTHS: dict[str, float] = _SPACED | _NAMES | _WIDE
 _SMALL = 0.7  # of a subscript
 _SIZES = {"": 1.0, r"\small": 0.94, r"\footnotesize": 0.87}
 _FOREIGN = 6  # of a letter that is shown by its number
@@ -66,10 +46,8 @@ def height(latex: str) -> int:
     >>> height("x"), height(r"\\frac{1}{2}"), height(r"\\begin{pmatrix} 1 \\\\ 2 \\\\ 3 \\end{pmatrix}")
     (1, 2, 3)
     """
-    rows: list[int] = [
-        body.count(r"\\") + 1 for body in re.findall(r"\\begin\{(?:pmatrix|cases|array)\}(.*?)\\end", latex)
-    ]
-    return max(1, 2 * (r"\frac" in latex), *(rows or [1]))
+    bodies: list[str] = re.findall(r"\\begin\{(?:pmatrix|cases|array)\}(.*?)\\end", latex)
+    return max([1, 2 * (r"\frac" in latex), *(body.count(r"\\") + 1 for body in bodies)])
 
 
 class _Measure:
@@ -105,9 +83,7 @@ class _Measure:
             return 2.0
         if not token.strip() or token in _SILENT or token.startswith(r"\end"):
             return 0.0
-        return float(
-            _WIDE.get(token) or _NAMES.get(token) or _SPACED.get(token) or (1 if token.isascii() else _FOREIGN)
-        )
+        return float(_WIDTHS.get(token) or (1 if token.isascii() else _FOREIGN))
 
     def argument(self) -> float:
         """Return the width of the next group, or the next sign."""

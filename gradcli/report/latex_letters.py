@@ -9,20 +9,20 @@ SIGNS = {
     "∂": r"\partial", "·": r"\cdot", "×": r"\times", "ᵀ": r"^{\top}", "Σ": r"\Sigma", "→": r"\to", "←": r"\gets",
     "√": r"\surd", "÷": r"\div",
 }  # fmt: skip
-_MATHEMATICAL = SIGNS | {
+MATHEMATICAL = SIGNS | {
     "∇": r"\nabla", "∑": r"\sum", "∏": r"\prod", "∫": r"\int", "∞": r"\infty", "≈": r"\approx", "≠": r"\neq",
     "≤": r"\leq", "≥": r"\geq", "±": r"\pm", "−": "-", "∈": r"\in", "∘": r"\circ", "⊙": r"\odot", "‖": r"\|",
     "⇒": r"\Rightarrow", "↑": r"\uparrow", "↓": r"\downarrow", "↔": r"\leftrightarrow", "°": r"^{\circ}",
     "«": r"\ll", "»": r"\gg", "µ": r"\mu", "•": r"\bullet", "∗": "*", "⋅": r"\cdot", "¬": r"\neg", "∀": r"\forall",
     "∃": r"\exists", "✓": r"\surd", "✗": r"\times", "ϵ": r"\epsilon", "ϕ": r"\phi", "ς": r"\varsigma",
 }  # fmt: skip
-_TEXT = {
+TEXT = {
     "…": r"\ldots{}", "–": "--", "—": "---", "“": "``", "”": "''", "‘": "`", "’": "'", "ß": r"\ss{}", "æ": r"\ae{}",
     "Æ": r"\AE{}", "œ": r"\oe{}", "Œ": r"\OE{}", "ø": r"\o{}", "Ø": r"\O{}", "ł": r"\l{}", "Ł": r"\L{}",
     "ı": r"\i{}", "§": r"\S{}", "¶": r"\P{}", "©": r"\copyright{}", "£": r"\pounds{}", "\u00a0": "~", "─": "-",
     "│": "|", "┼": "+",
 }  # fmt: skip
-_ACCENTS = {
+ACCENTS = {
     "\u0300": r"\`", "\u0301": r"\'", "\u0302": r"\^", "\u0303": r"\~", "\u0304": r"\=", "\u0306": r"\u",
     "\u0307": r"\.", "\u0308": r"\"", "\u030a": r"\r", "\u030b": r"\H", "\u030c": r"\v", "\u0327": r"\c",
 }  # fmt: skip
@@ -37,11 +37,11 @@ def letter(c: str) -> str:
     >>> letter("←"), letter("é"), letter("λ"), letter("²"), letter("中")
     ('\\ensuremath{\\gets}', "\\'{e}", '\\ensuremath{\\lambda}', '\\ensuremath{^{2}}', '\\texttt{U+4E2D}')
     """
-    if c in _TEXT:
-        return _TEXT[c]
-    if c in _ACCENTS:
-        return _ACCENTS[c] + "{}"
-    math = _MATHEMATICAL.get(c) or _greek(c)
+    if c in TEXT:
+        return TEXT[c]
+    if c in ACCENTS:
+        return ACCENTS[c] + "{}"
+    math = MATHEMATICAL.get(c) or _greek(c)
     first, *rest = [*unicodedata.decomposition(c).split(), ""]
     base = chr(int(rest[0], 16)) if first in _SCRIPTS else ""
     if not math and base.isascii() and base.isalnum():
@@ -49,8 +49,8 @@ def letter(c: str) -> str:
     if math:
         return rf"\ensuremath{{{math}}}"
     base, accent = (*map(_of_code, [first, *rest]), "")[:2]
-    if base.isascii() and base.isalpha() and accent in _ACCENTS:
-        return f"{_ACCENTS[accent]}{{{base}}}"
+    if base.isascii() and base.isalpha() and accent in ACCENTS:
+        return f"{ACCENTS[accent]}{{{base}}}"
     return rf"\texttt{{U+{ord(c):04X}}}"
 
 

@@ -10,42 +10,32 @@ import re
 import unicodedata
 from html import escape
 
+from gradcli.report.latex_letters import ACCENTS, MATHEMATICAL, TEXT
+
 _TOKEN = re.compile(
     r"\\begin\{[a-z]+\*?\}(?:\{[clr|@{}]+\})?|\\end\{[a-z]+\*?\}|\\[A-Za-z]+|\\.|\d+(?:\.\d+)?|\s+|.", re.DOTALL
 )
 _TEXT = re.compile(r"\\[A-Za-z]+|\\.|[{}$~]|[^\\{}$~]+", re.DOTALL)
 
-_SYMBOLS = {
-    r"\partial": "∂", r"\cdot": "·", r"\times": "×", r"\top": "⊤", r"\infty": "∞", r"\neg": "¬", r"\leq": "≤",
-    r"\geq": "≥", r"\neq": "≠", r"\le": "≤", r"\ge": "≥", r"\ne": "≠", r"\wedge": "∧", r"\vee": "∨", r"\land": "∧",
-    r"\lor": "∨", r"\pm": "±", r"\to": "→", r"\gets": "←", r"\sum": "∑", r"\prod": "∏", r"\int": "∫", r"\nabla": "∇",
-    r"\surd": "√", r"\div": "÷", r"\approx": "≈", r"\in": "∈", r"\circ": "∘", r"\odot": "⊙", r"\|": "‖", r"\ll": "≪",
-    r"\gg": "≫", r"\bullet": "•", r"\forall": "∀", r"\exists": "∃", r"\Rightarrow": "⇒", r"\uparrow": "↑",
-    r"\downarrow": "↓", r"\leftrightarrow": "↔", r"\dots": "…", r"\cdots": "⋯", r"\vdots": "⋮", r"\ddots": "⋱",
-    r"\ldots": "…", r"\lfloor": "⌊", r"\rfloor": "⌋", r"\lceil": "⌈", r"\rceil": "⌉", r"\{": "{", r"\}": "}",
-    r"\_": "_", r"\%": "%", r"\$": "$", r"\&": "&", r"\#": "#", r"\lvert": "|", r"\rvert": "|", r"\lVert": "‖",
-    r"\rVert": "‖", r"\vert": "|", r"\bmod": "mod", "~": "\u00a0", r"\sim": "∼", r"\propto": "∝", r"\equiv": "≡",
+# Signs; Greek letters are found by their names.
+_SYMBOLS = {command: sign for sign, command in MATHEMATICAL.items() if command[0] == "\\" and sign not in "Σµϵϕς"} | {
+    r"\cdot": "·", r"\times": "×", r"\top": "⊤", r"\le": "≤", r"\ge": "≥", r"\ne": "≠", r"\wedge": "∧", r"\vee": "∨",
+    r"\land": "∧", r"\lor": "∨", r"\surd": "√", r"\ll": "≪", r"\gg": "≫", r"\dots": "…", r"\cdots": "⋯", r"\vdots": "⋮",
+    r"\ddots": "⋱", r"\ldots": "…", r"\lfloor": "⌊", r"\rfloor": "⌋", r"\lceil": "⌈", r"\rceil": "⌉", r"\{": "{",
+    r"\}": "}", r"\_": "_", r"\%": "%", r"\$": "$", r"\&": "&", r"\#": "#", r"\lvert": "|", r"\rvert": "|",
+    r"\lVert": "‖", r"\rVert": "‖", r"\vert": "|", r"\bmod": "mod", "~": "\u00a0", r"\sim": "∼",
+    r"\propto": "∝", r"\equiv": "≡",
 }  # fmt: skip
 _VARIANTS = {
-    "phi": "ϕ",
-    "varphi": "φ",
-    "epsilon": "ϵ",
-    "varepsilon": "ε",
-    "vartheta": "ϑ",
-    "varsigma": "ς",
-    "varrho": "ϱ",
-}
+    "phi": "ϕ", "varphi": "φ", "epsilon": "ϵ", "varepsilon": "ε", "vartheta": "ϑ", "varsigma": "ς", "varrho": "ϱ",
+}  # fmt: skip
 _SPACES = {r"\,": "0.17em", r"\:": "0.22em", r"\;": "0.28em", r"\ ": "0.25em", r"\quad": "1em", r"\qquad": "2em"}
 _ACCENTS = {r"\bar": "¯", r"\overline": "¯", r"\hat": "^", r"\tilde": "~", r"\dot": "˙", r"\ddot": "¨", r"\vec": "→"}
 _FACES = {r"\mathrm": "", r"\operatorname": "", r"\mathit": "it", r"\mathtt": "tt", r"\texttt": "tt", r"\mathbf": "bf"}
-_TEXT_ACCENTS = {
-    r"\`": "\u0300", r"\'": "\u0301", r"\^": "\u0302", r"\~": "\u0303", r"\=": "\u0304", r"\u": "\u0306",
-    r"\.": "\u0307", r"\"": "\u0308", r"\r": "\u030a", r"\H": "\u030b", r"\v": "\u030c", r"\c": "\u0327",
-}  # fmt: skip
-_LETTERS = {
-    r"\textbackslash": "\\", r"\textasciitilde": "~", r"\textasciicircum": "^", r"\ss": "ß", r"\ae": "æ", r"\AE": "Æ",
-    r"\oe": "œ", r"\OE": "Œ", r"\o": "ø", r"\O": "Ø", r"\l": "ł", r"\L": "Ł", r"\i": "ı", r"\S": "§", r"\P": "¶",
-    r"\copyright": "©", r"\pounds": "£", r"\textless": "<", r"\textgreater": ">", r"\textbar": "|",
+_TEXT_ACCENTS = {command: accent for accent, command in ACCENTS.items()}
+_LETTERS = {command.removesuffix("{}"): letter for letter, command in TEXT.items() if command.endswith("{}")} | {
+    r"\textbackslash": "\\", r"\textasciitilde": "~", r"\textasciicircum": "^", r"\textless": "<", r"\textgreater": ">",
+    r"\textbar": "|",
 }  # fmt: skip
 _RIGID = {"−", "=", "+", "·", "×", ",", ";"}  # signs that no browser stretches
 _FENCES = {"pmatrix": ("(", ")"), "cases": ("{", ".")}

@@ -126,21 +126,6 @@ def test_a_terminal_gets_colours_and_no_markup(cli, monkeypatch):
     assert not any(one == other == "" for one, other in pairwise(lines))
 
 
-@pytest.mark.parametrize(("rows", "told"), [(24, True), (400, False)])
-def test_a_page_longer_than_the_terminal_says_how_to_see_its_top(cli, monkeypatch, rows, told):
-    monkeypatch.setattr("gradcli.cli.commands.explain.is_terminal", lambda stream: True)
-    monkeypatch.setenv("LINES", str(rows))
-    for asked in ((), ("shapes",)):
-        out = cli.done("explain", *asked).out
-        command = " ".join(["gradcli", "explain", *asked])
-        assert out.endswith(f"\n{command} | less shows this from its top.\n") == told
-    monkeypatch.setenv("COLUMNS", "40")
-    assert (
-        cli.done("explain", "shapes").out.endswith("\ngradcli explain shapes | less shows this\nfrom its top.\n")
-        == told
-    )
-
-
 def test_a_script_that_fails_is_told_the_topic_of_its_message(cli):
     script = "import torch; x = torch.tensor(3., requires_grad=True); y = x**2; y.backward(); y.backward()"
     failed = cli("run", "-c", script)

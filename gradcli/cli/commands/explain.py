@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from contextlib import redirect_stderr, redirect_stdout, suppress
 from io import StringIO
 from pathlib import Path
-from shutil import get_terminal_size
 from typing import TYPE_CHECKING
 
 import click
@@ -65,11 +64,11 @@ def explain(text: tuple[str, ...], site: str | None) -> None:
     elif not text:
         _list()
     elif topic := topic_named(question):
-        _show(_page(topic), f"gradcli explain {topic.name}")
+        _show(_page(topic))
     elif section := find(question) or headed(question):
-        _show(_whole(section), 'gradcli explain "TEXT"')
+        _show(_whole(section))
     elif hits := answers(_last(question)):
-        _show(_whole(hits[0]) if len(hits) == 1 else _beginnings(hits), 'gradcli explain "TEXT"')
+        _show(_whole(hits[0]) if len(hits) == 1 else _beginnings(hits))
     else:
         raise _unknown(_last(question))
 
@@ -120,7 +119,6 @@ def _list() -> None:
         click.echo(f"{title}\n" + "\n".join(line for row in table(rows, page_width()) for line in row) + "\n")
     usage = 'gradcli explain TOPIC shows a page; gradcli explain "TEXT" answers a question.'
     click.echo("\n".join(wrapped(usage, page_width())))
-    _note_top(len(result) + 3 * len(PARTS), "gradcli explain")
 
 
 def _page(topic: Topic) -> str:
@@ -151,25 +149,12 @@ def _command(hit: Hit) -> str:
     return f"gradcli explain {hit.topic.name}" if first else f'gradcli explain "{quoted}"'
 
 
-def _show(markdown: str, command: str) -> None:
+def _show(markdown: str) -> None:
     """Print a page: with colours on a terminal, plain elsewhere."""
     from gradcli.report.prose import coloured, plain
     from gradcli.text.wrapping import page_width
 
-    text = plain(markdown, page_width())
-    if is_terminal(sys.stdout):
-        coloured(markdown, page_width())
-    else:
-        click.echo(text)
-    _note_top(text.count("\n"), command)
-
-
-def _note_top(lines: int, command: str) -> None:
-    """Print a note on how to see the top of a text that is longer than the terminal."""
-    from gradcli.text.wrapping import page_width, wrapped
-
-    if is_terminal(sys.stdout) and lines >= get_terminal_size().lines - 1:
-        click.echo("\n" + "\n".join(wrapped(f"{command} | less shows this from its top.", page_width())))
+    click.echo((coloured if is_terminal(sys.stdout) else plain)(markdown, page_width()))
 
 
 def _last(text: str) -> str:

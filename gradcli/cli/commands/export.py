@@ -128,21 +128,14 @@ def _write_source(
     graph: Graph, statements: list[str], request: Request, to: str, output: str | None, notes: Notes
 ) -> None:
     """Write the source code of the wanted functions in a language."""
-    from importlib import import_module
-
     from gradcli.cli.output import deliver
     from gradcli.codegen.kinds import KINDS, sparsity_note
-    from gradcli.codegen.program import program
+    from gradcli.codegen.program import source_code
 
     matrices = [kind for kind in request.what if KINDS[kind].matrix]
     if request.sparse and not matrices:
         raise option_error("--sparse", "--sparse is for matrices", "add jacobian or hessian to --what")
-    language = import_module(f"gradcli.codegen.{to}")
-    name = request.name
-    if name in language.RESERVED:
-        raise option_error("--name", f"--name: `{name}` has a meaning in {to}", f"call it {name}_", name)
-    request = replace(request, numbers=language.NUMBERS, reserved=language.RESERVED | {name}, target=to)
-    text = language.source(program(graph, statements, request))
+    text = source_code(graph, statements, replace(request, target=to))
     for kind in () if request.sparse else matrices:
         if note := sparsity_note(kind, graph, request.wrt):
             notes.add("note", note)

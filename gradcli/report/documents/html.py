@@ -16,7 +16,6 @@ from gradcli.pages.sections import (
     Matrix,
     Page,
     Panel,
-    Section,
     Text,
     Typed,
     in_parts,
@@ -73,7 +72,9 @@ def render(page: Page, digits: int | None) -> str:
     parts: list[str] = []
     for heading, section in with_headings(page):
         parts += [f"<h2>{escape(heading)}</h2>"] if heading else []
-        parts += _section(section, *writers)
+        parts += [f"<p><b>{_sentence(section.title, writers[1])}</b></p>"] if section.title else []
+        for block in section.blocks:
+            parts += _block(block, *writers)
     return f'<div class="gradcli">\n{_OWN_STYLE}' + "\n".join(parts) + "\n</div>\n"
 
 
@@ -96,13 +97,6 @@ def document(pages: str) -> str:
     head = '<meta charset="utf-8"/><meta name="viewport" content="width=device-width"/><title>gradcli</title>'
     body = f"<body>\n<main>\n{without_style(pages)}\n</main>\n</body>"
     return f'<!doctype html>\n<html lang="en"><head>{head}\n{_BODY}{_OWN_STYLE}</head>\n{body}</html>\n'
-
-
-def _section(section: Section, text: TextWriter, latex: LatexWriter) -> Iterator[str]:
-    if section.title:
-        yield f"<p><b>{_sentence(section.title, latex)}</b></p>"
-    for block in section.blocks:
-        yield from _block(block, text, latex)
 
 
 def _block(block: Block, text: TextWriter, latex: LatexWriter) -> Iterator[str]:
@@ -140,16 +134,15 @@ def _images(panels: Sequence[Panel], writer: TextWriter) -> str:
 
 def _sentence(parts: Sequence[Math], latex: LatexWriter) -> str:
     """Return words with mathematics between them, and code between backticks."""
-    return "".join(_part(p, latex) for p in parts).strip()
-
-
-def _part(part: Math, latex: LatexWriter) -> str:
-    match part:
-        case str():
-            return with_code(part, escape, _code)
-        case Typed(text):
-            return _code(text)
-    return _math(part, latex)
+    written = (
+        with_code(p, escape, _code)
+        if isinstance(p, str)
+        else _code(p.text)
+        if isinstance(p, Typed)
+        else _math(p, latex)
+        for p in parts
+    )
+    return "".join(written).strip()
 
 
 def _code(text: str) -> str:

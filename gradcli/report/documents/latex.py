@@ -21,7 +21,6 @@ from gradcli.pages.sections import (
     Name,
     Page,
     Partial,
-    Section,
     Text,
     Typed,
 )
@@ -39,7 +38,11 @@ _CELLS = 400  # of a matrix that is shown as one
 def render(page: Page, digits: int | None) -> str:
     """Return a page as LaTeX; `digits` significant ones of each number."""
     writer = LatexWriter(page.style, digits)
-    return "\n".join("\n".join(_section(section, writer)) for section in page.sections) + "\n"
+    parts: list[str] = []
+    for section in page.sections:
+        parts += [rf"\paragraph{{{paragraph(section.title, writer)}}}"] if section.title else []
+        parts += [_block(block, writer) for block in section.blocks]
+    return "\n".join(parts) + "\n"
 
 
 PICTURE = "tikz"
@@ -72,13 +75,6 @@ def document(pages: str) -> str:
         lines += [r"\ifdefined\DeclareUnicodeCharacter", *declared, r"\fi"]
     stretch = r"\raggedright"  # formulas among words are long words
     return "\n".join([*lines, stretch, r"\begin{document}", pages.rstrip("\n"), r"\end{document}", ""])
-
-
-def _section(section: Section, writer: LatexWriter) -> Iterator[str]:
-    if section.title:
-        yield rf"\paragraph{{{paragraph(section.title, writer)}}}"
-    for block in section.blocks:
-        yield _block(block, writer)
 
 
 def _block(block: Block, writer: LatexWriter) -> str:

@@ -50,7 +50,9 @@ def render(page: Page, digits: int | None) -> str:
     parts: list[str] = []
     for heading, section in with_headings(page):
         parts += [f"### {heading}"] if heading else []
-        parts += _section(section, *writers)
+        parts += [f"**{_sentence(section.title, writers[0])}**"] if section.title else []
+        for block in section.blocks:
+            parts += _block(block, *writers)
     return "\n\n".join(parts) + "\n"
 
 
@@ -68,13 +70,6 @@ def document(pages: str) -> str:
     return pages
 
 
-def _section(section: Section, text: TextWriter, latex: LatexWriter) -> Iterator[str]:
-    if section.title:
-        yield f"**{_sentence(section.title, text)}**"
-    for block in section.blocks:
-        yield from _block(block, text, latex)
-
-
 def _block(block: Block, text: TextWriter, latex: LatexWriter) -> Iterator[str]:
     match block:
         case Text(parts):
@@ -85,7 +80,10 @@ def _block(block: Block, text: TextWriter, latex: LatexWriter) -> Iterator[str]:
             yield from map(_math, matrices(block, latex))
         case Grid(header, rows):
             titles = [_sentence(in_parts(title), text) for title in header]
-            yield _table(titles, [[text.write(cell) for cell in row] for row in rows])
+            head = [f"| {' | '.join(titles)} |", f"|{'---|' * len(titles)}"]
+            # A bar in a cell would end it.
+            cells = ([code(text.write(cell)).replace("|", r"\|") for cell in row] for row in rows)
+            yield "\n".join([*head, *(f"| {' | '.join(row)} |" for row in cells)])
         case Code():
             yield from [f"{_escaped(block.caption)}:"] * bool(block.caption)
             yield fenced(block.language, block.lines)
@@ -128,16 +126,6 @@ def _math(body: str) -> str:
     r"""Return a display, in a fence, where GitHub leaves every sign as it is; it refuses `\operatorname`."""
     allowed = body.replace(r"\operatorname{", r"\mathrm{")
     return f"```math\n{allowed}\n```"
-
-
-def _table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Return a table of GitHub's; a bar in a cell would end it."""
-    lines = [f"| {' | '.join(header)} |", f"|{'---|' * len(header)}"]
-    lines += [f"| {' | '.join(code(cell).replace('|', _BAR) for cell in row)} |" for row in rows]
-    return "\n".join(lines)
-
-
-_BAR = r"\|"
 
 
 def code(text: str) -> str:
