@@ -131,15 +131,6 @@ def scattered(w: ArrayWriter, node: Node, args: Sequence[Text], name: str) -> st
     return name
 
 
-def of_matrices(library: str, target: str) -> dict[str, Rule | str]:
-    """Return the rules of the functions of matrices that a library has, without an axis of points."""
-    return {op: _called(f"{library}.{name}") for op, name in names_in(target, "matrix").items()}
-
-
-def _called(name: str) -> Rule:
-    return lambda w, node, args: f"{name}({', '.join(args)})"
-
-
 def einsum(library: str) -> Rule:
     """Return the rule of a contraction, without an axis of points."""
     return lambda w, node, args: f'{library}.einsum("{einsum_text(node)}", {args[0]}, {args[1]})'
@@ -163,20 +154,12 @@ def _sort(library: str, w: ArrayWriter, node: Node, args: Sequence[Text]) -> str
     return f"{library}.flip({text}, {axis})" if descending else text
 
 
-def _median(library: str, w: ArrayWriter, node: Node, args: Sequence[Text]) -> str:
-    return f'{library}.quantile({args[0]}, 0.5, axis={axes_text(node.settings[0])}, method="lower")'
-
-
 def _transpose(library: str, w: ArrayWriter, node: Node, args: Sequence[Text]) -> str:
     (order,) = node.settings
     moved = [axis for axis, k in enumerate(order) if axis != k]
     if len(moved) == 2:
         return f"{library}.swapaxes({args[0]}, {moved[0]}, {moved[1]})"
     return f"{library}.moveaxis({args[0]}, {tuple(order)}, {tuple(range(len(order)))})"
-
-
-def _index(w: ArrayWriter, node: Node, args: Sequence[Text]) -> str:
-    return f"{args[0].atom}[{index_text(node.settings[0], node.args[0].shape)}]"
 
 
 def shared(target: str, library: str) -> dict[str, Rule | str]:
@@ -199,10 +182,12 @@ def shared(target: str, library: str) -> dict[str, Rule | str]:
         "sign": f"{library}.nan_to_num({library}.sign({{}}))",
         **{op: partial(along, whole(name)) for op, name in names_in(target, "reduction", "scan", "index").items()},
         "sort": partial(_sort, library),
-        "median": partial(_median, library),
+        "median": lambda w, node, args: (
+            f'{library}.quantile({args[0]}, 0.5, axis={axes_text(node.settings[0])}, method="lower")'
+        ),
         "take_along": f"{library}.take_along_axis({{}}, {{}}, axis={{axis}})",
         "transpose": partial(_transpose, library),
-        "index": _index,
+        "index": lambda w, node, args: f"{args[0].atom}[{index_text(node.settings[0], node.args[0].shape)}]",
         "diagonal": f"{library}.moveaxis({library}.diagonal({{}}), -1, 0)",
         **dict.fromkeys(("product_of_others", "cofactors"), "unsupported"),  # written out
     }

@@ -52,14 +52,14 @@ Rule = Callable[["ArrayWriter", Node, Sequence[Text]], str]
 
 @dataclass(frozen=True)
 class ArrayLanguage:
-    """A target: its name, the rule of each operation, how arrays of numbers are written.
+    """A target: its name, the rule of each operation, how arrays of numbers are written, or of one value.
 
     `result` is how a result is written, and `scalar` a number that is an argument of a function.
     """
 
     name: str
     rules: Mapping[str, Rule | str]
-    array: Callable[[ArrayWriter, Node], str]
+    array: Callable[[ArrayWriter, Node, str | None], str]
     result: Callable[[ArrayWriter, Node, str], str]
     scalar: Callable[[str], str] = str
 
@@ -196,7 +196,8 @@ class ArrayWriter:
     def constant(self, node: Node) -> Text:
         """Return a number, or an array of numbers."""
         if node.shape:
-            return Text(self.language.array(self, node))
+            value = None if node.value is None else number_literal(number(node.value))
+            return Text(self.language.array(self, node, value))
         text = number_literal(number(node.values[0]))
         return Text(text, 2 if text.startswith("-") else ATOM)
 

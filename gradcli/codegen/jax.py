@@ -11,16 +11,15 @@ from gradcli.codegen.array_rules import (
     inserted,
     mask_of,
     numbers_text,
-    of_matrices,
     recurrence,
     shared,
     untouched,
 )
-from gradcli.codegen.arrays import ArrayLanguage, ArrayWriter, Rule, Text, number_literal
+from gradcli.codegen.arrays import ArrayLanguage, ArrayWriter, Rule, Text
+from gradcli.codegen.helpers import calls_in
 from gradcli.codegen.program import Program
 from gradcli.codegen.python import RESERVED as RESERVED
 from gradcli.codegen.python import assembled, function_lines, self_test
-from gradcli.engine.evaluate import number
 from gradcli.graph.node import Node
 
 
@@ -39,26 +38,10 @@ def _scatter_add(w: ArrayWriter, node: Node, args: Sequence[Text]) -> str:
     return f"{zeros}.at[{':, ' * axis}{at}].add({w.short(args[0])})"
 
 
-def _take(w: ArrayWriter, node: Node, args: Sequence[Text]) -> str:
-    axis, indices = node.settings
-    at = w.short(f"jnp.array({w.indices(indices.numbers)})")
-    return f"jnp.take({args[0]}, {at}, axis={axis})"
-
-
 def _from_diagonal(w: ArrayWriter, node: Node, args: Sequence[Text]) -> str:
     indices = w.named(f"jnp.arange({min(node.shape[:2])})")
     zeros = w.named(f"jnp.zeros({node.shape})")
     return f"{zeros}.at[{indices}, {indices}].set({w.short(args[0])})"
-
-
-def _argsort(w: ArrayWriter, node: Node, args: Sequence[Text]) -> str:
-    axis, descending = node.settings
-    return f"jnp.argsort({args[0]}, axis={axis}{', descending=True' * descending})"
-
-
-def _reshape(w: ArrayWriter, node: Node, args: Sequence[Text]) -> str:
-    key = inserted(node.args[0].shape, node.shape)
-    return f"jnp.reshape({args[0]}, {node.shape})" if key is None else f"{args[0].atom}[{key}]"
 
 
 def _stack(op: str, w: ArrayWriter, node: Node, args: Sequence[Text]) -> str:
@@ -84,21 +67,29 @@ RULES: dict[str, Rule | str] = {
     "recurrence": recurrence("jnp.moveaxis({}, {}, 0)", "jnp.stack({}, axis={})"),
     "scatter": _scatter,
     "scatter_add": _scatter_add,
-    "take": _take,
+    "take": lambda w, node, args: (
+        f"jnp.take({args[0]}, {w.short(f'jnp.array({w.indices(node.settings[1].numbers)})')}, axis={node.settings[0]})"
+    ),
     "from_diagonal": _from_diagonal,
     "put_along": _put_along,
-    "argsort": _argsort,
+    "argsort": lambda w, node, args: (
+        f"jnp.argsort({args[0]}, axis={node.settings[0]}{', descending=True' * node.settings[1]})"
+    ),
     "argmax_mask": mask_of("jnp", "jnp.argmax({x}, axis={axis}, keepdims=True)"),
     "argmin_mask": mask_of("jnp", "jnp.argmin({x}, axis={axis}, keepdims=True)"),
     "argmedian_mask": mask_of("jnp", "jnp.take(jnp.argsort({x}, axis={axis}), jnp.array([{middle}]), axis={axis})"),
     "matmul": "jnp.matmul({}, {})",
     "einsum": einsum("jnp"),
-    **of_matrices("jnp", "jax"),
+    **calls_in("jax", "jnp.{}".format, "matrix"),
     "eigvalsh": "jnp.linalg.eigvalsh({})",
     "eigvecsh": "jnp.linalg.eigh({})[1]",
     "svd_u": "jnp.linalg.svd({}, full_matrices={full_matrices})[0]",
     "svd_vh": "jnp.linalg.svd({}, full_matrices={full_matrices})[2]",
-    "reshape": _reshape,
+    "reshape": lambda w, node, args: (
+        f"jnp.reshape({args[0]}, {node.shape})"
+        if (key := inserted(node.args[0].shape, node.shape)) is None
+        else f"{args[0].atom}[{key}]"
+    ),
     "broadcast": "jnp.broadcast_to({}, {shape})",
     "triu": "jnp.triu({}, {diagonal})",
     "tril": "jnp.tril({}, {diagonal})",
@@ -107,17 +98,12 @@ RULES: dict[str, Rule | str] = {
 }
 
 
-def _array(w: ArrayWriter, node: Node) -> str:
-    if node.value is not None:
-        return f"jnp.full({node.shape}, {number_literal(number(node.value))})"
-    return f"jnp.array({numbers_text(node)})"
-
-
-def _result(w: ArrayWriter, node: Node, text: str) -> str:
-    return f"jnp.array({text})" if node.is_constant and not node.shape else text
-
-
-LANGUAGE = ArrayLanguage("jax", RULES, _array, _result)
+LANGUAGE = ArrayLanguage(
+    "jax",
+    RULES,
+    lambda w, node, value: f"jnp.array({numbers_text(node)})" if value is None else f"jnp.full({node.shape}, {value})",
+    lambda w, node, text: f"jnp.array({text})" if node.is_constant and not node.shape else text,
+)
 NUMBERS = False  # whether its functions have numbers and flat arrays alone
 
 

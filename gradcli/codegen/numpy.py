@@ -6,13 +6,12 @@ from collections.abc import Sequence
 from functools import partial
 
 from gradcli.codegen.array_rules import einsum_text, inserted, numbers_text, scattered, shared
-from gradcli.codegen.arrays import ArrayLanguage, ArrayWriter, Rule, Text, number_literal, tuple_literal
+from gradcli.codegen.arrays import ArrayLanguage, ArrayWriter, Rule, Text, tuple_literal
 from gradcli.codegen.helpers import names_in, needed
 from gradcli.codegen.numpy_helpers import HELPERS
 from gradcli.codegen.program import Program
 from gradcli.codegen.python import RESERVED as RESERVED
 from gradcli.codegen.python import assembled, function_lines, self_test
-from gradcli.engine.evaluate import number
 from gradcli.graph.node import Node
 from gradcli.graph.operations import OPERATIONS
 from gradcli.graph.shapes import Shape
@@ -35,11 +34,6 @@ def _scatter_add(w: ArrayWriter, node: Node, args: Sequence[Text]) -> str:
     key = f"({before}{at})" if axis else at
     w.line(f"np.add.at({name}, {key}, {args[0]})")
     return name
-
-
-def _take(w: ArrayWriter, node: Node, args: Sequence[Text]) -> str:
-    axis, indices = node.settings
-    return f"np.take({args[0]}, {w.indices(indices.numbers)}, axis={axis})"
 
 
 def _from_diagonal(w: ArrayWriter, node: Node, args: Sequence[Text]) -> str:
@@ -144,18 +138,12 @@ RULES: dict[str, Rule | str] = {
     "from_diagonal": _from_diagonal,
     "triu": partial(_triangle, "triu"),
     "tril": partial(_triangle, "tril"),
-    "take": _take,
+    "take": lambda w, node, args: f"np.take({args[0]}, {w.indices(node.settings[1].numbers)}, axis={node.settings[0]})",
     "scatter_add": _scatter_add,
     "scatter": lambda w, node, args: scattered(w, node, args, _zeros(w, node)),
     "concatenate": _concatenate,
     "stack": _stack,
 }
-
-
-def _array(w: ArrayWriter, node: Node) -> str:
-    if node.value is not None:
-        return f"np.full({_shape(w, node.shape)}, {number_literal(number(node.value))})"
-    return f"{w.helper('_spread')}({numbers_text(node)}, {w.points()})"
 
 
 def _result(w: ArrayWriter, node: Node, text: str) -> str:
@@ -167,7 +155,16 @@ def _result(w: ArrayWriter, node: Node, text: str) -> str:
     return text if node.value is not None else f"np.broadcast_to({text}, {_shape(w, node.shape)})"
 
 
-LANGUAGE = ArrayLanguage("numpy", RULES, _array, _result)
+LANGUAGE = ArrayLanguage(
+    "numpy",
+    RULES,
+    lambda w, node, value: (
+        f"{w.helper('_spread')}({numbers_text(node)}, {w.points()})"
+        if value is None
+        else f"np.full({_shape(w, node.shape)}, {value})"
+    ),
+    _result,
+)
 _ABOUT = [
     "Arguments are numbers, and arrays of the shapes below.  Each may have one more axis,",
     "the last, for many points; the results then have it, too.",

@@ -43,34 +43,21 @@ def _added(w: ModelWriter, tree: ast.expr, args: Mapping[str, str]) -> str:
     return args[ast.unparse(tree)]
 
 
-def _over(op: str) -> Rule:
-    """Return the rule of a reduction."""
-    return lambda w, node, args: w.add(op, args[0], w.integers(node.settings[0]), keepdims=0)
+def _reduction(op: str, w: ModelWriter, node: Node, args: Sequence[str]) -> str:
+    return w.add(op, args[0], w.integers(node.settings[0]), keepdims=0)
 
 
-def _comparison(op: str) -> Rule:
-    """Return the rule of a comparison, of numbers: conditions are compared as such."""
-
-    def rule(w: ModelWriter, node: Node, args: Sequence[str]) -> str:
-        both = [
-            w.add("Cast", a, to=element_type(w.dtype)) if n.dtype == "bool" else a
-            for n, a in zip(node.args, args, strict=True)
-        ]
-        return w.add(op, *both)
-
-    return rule
+_COMPARISONS = {"lt": "Less", "le": "LessOrEqual", "gt": "Greater", "ge": "GreaterOrEqual", "eq": "Equal"}
 
 
-def _ne(w: ModelWriter, node: Node, args: Sequence[str]) -> str:
-    return w.add("Not", _comparison("Equal")(w, node, args))
+def _comparison(op: str, w: ModelWriter, node: Node, args: Sequence[str]) -> str:
+    """Write a comparison, of numbers: conditions are compared as such."""
+    pairs = zip(node.args, args, strict=True)
+    return w.add(op, *(w.add("Cast", a, to=element_type(w.dtype)) if n.dtype == "bool" else a for n, a in pairs))
 
 
 def _truth(w: ModelWriter, node: Node, name: str) -> str:
     return name if node.dtype == "bool" else w.add("Cast", name, to=element_type(np.dtype(bool)))
-
-
-def _where(w: ModelWriter, node: Node, args: Sequence[str]) -> str:
-    return w.add("Where", _truth(w, node.args[0], args[0]), *args[1:])
 
 
 def _logic(op: str, w: ModelWriter, node: Node, args: Sequence[str]) -> str:
@@ -114,29 +101,19 @@ def _atan2(w: ModelWriter, node: Node, args: Sequence[str]) -> str:
 
 
 def _sorted(w: ModelWriter, x: str, shape: Shape, axis: int, descending: bool) -> list[str]:
+    """Return the elements in order, and their indices."""
     count = w.integers([shape[axis]])
-    return w.several("TopK", x, count, outputs=2, axis=axis, largest=int(descending), sorted=1)
-
-
-def _sort(w: ModelWriter, node: Node, args: Sequence[str]) -> str:
-    return _sorted(w, args[0], node.shape, *node.settings)[0]
+    results = [w.fresh(f"topk_{len(w.nodes)}_{k}") for k in range(2)]
+    w.add_to(results, "TopK", x, count, axis=axis, largest=int(descending), sorted=1)
+    return results
 
 
 def _argsort(w: ModelWriter, node: Node, args: Sequence[str]) -> str:
     return w.add("Cast", _sorted(w, args[0], node.shape, *node.settings)[1], to=element_type(w.dtype))
 
 
-def _order(w: ModelWriter, name: str) -> str:
-    return w.add("Cast", name, to=element_type(np.dtype(np.int64)))
-
-
-def _take_along(w: ModelWriter, node: Node, args: Sequence[str]) -> str:
-    return w.add("GatherElements", args[0], _order(w, args[1]), axis=node.settings[0])
-
-
-def _put_along(w: ModelWriter, node: Node, args: Sequence[str]) -> str:
-    zeros = _zeros(w, node.shape)
-    return w.add("ScatterElements", zeros, _order(w, args[1]), args[0], axis=node.settings[0])
+def _along(op: str, w: ModelWriter, node: Node, x: str, order: str, *more: str) -> str:
+    return w.add(op, x, w.add("Cast", order, to=element_type(np.dtype(np.int64))), *more, axis=node.settings[0])
 
 
 def _zeros(w: ModelWriter, shape: Shape) -> str:
@@ -299,15 +276,12 @@ def _from_diagonal(w: ModelWriter, node: Node, args: Sequence[str]) -> str:
     return w.add("Reshape", flat, w.integers(node.shape))
 
 
-def _triangle(upper: int) -> Rule:
-    def rule(w: ModelWriter, node: Node, args: Sequence[str]) -> str:
-        return w.add("Trilu", args[0], w.initializer(np.array(node.settings[0], np.int64)), upper=upper)
-
-    return rule
+def _triangle(upper: int, w: ModelWriter, node: Node, args: Sequence[str]) -> str:
+    return w.add("Trilu", args[0], w.initializer(np.array(node.settings[0], np.int64)), upper=upper)
 
 
 def _stack(w: ModelWriter, node: Node, args: Sequence[str]) -> str:
-    axis = node.settings[0]
+    (axis,) = node.settings
     return w.add("Concat", *(w.add("Unsqueeze", a, w.integers([axis])) for a in args), axis=axis)
 
 
@@ -318,16 +292,20 @@ def _cast(w: ModelWriter, node: Node, args: Sequence[str]) -> str:
 RULES: dict[str, Rule] = {
     **{op: _plain(name) for op, name in names_in("onnx", "elementwise", "step", "matrix").items()},
     **{op: partial(_scan, OPERATIONS[name].spelling_in("onnx")) for op, name in JOINS["scan"].items()},
-    **{op: _over(name) for op, name in names_in("onnx", "reduction").items()},
+    **{op: partial(_reduction, name) for op, name in names_in("onnx", "reduction").items()},
     "mod": _mod, "floor_divide": _floor_divide,
-    "lt": _comparison("Less"), "le": _comparison("LessOrEqual"), "gt": _comparison("Greater"),
-    "ge": _comparison("GreaterOrEqual"), "eq": _comparison("Equal"), "ne": _ne,
+    **{op: partial(_comparison, name) for op, name in _COMPARISONS.items()},
+    "ne": lambda w, node, args: w.add("Not", _comparison("Equal", w, node, args)),
     "and": partial(_logic, "And"), "or": partial(_logic, "Or"), "not": partial(_logic, "Not"),
-    "log1p": _log1p, "atan2": _atan2, "where": _where, "median": _median, "recurrence": _recurrence,
+    "log1p": _log1p, "atan2": _atan2,
+    "where": lambda w, node, args: w.add("Where", _truth(w, node.args[0], args[0]), *args[1:]),
+    "median": _median, "recurrence": _recurrence,
     "cumsum": lambda w, node, args: w.add("CumSum", args[0], w.initializer(np.array(node.settings[0], np.int64))),
     "argmax": partial(_argument, "ArgMax"), "argmin": partial(_argument, "ArgMin"),
     "argmax_mask": partial(_mask, "ArgMax"), "argmin_mask": partial(_mask, "ArgMin"), "argmedian_mask": _argmedian_mask,
-    "sort": _sort, "argsort": _argsort, "take_along": _take_along, "put_along": _put_along,
+    "sort": lambda w, node, args: _sorted(w, args[0], node.shape, *node.settings)[0], "argsort": _argsort,
+    "take_along": lambda w, node, args: _along("GatherElements", w, node, *args),
+    "put_along": lambda w, node, args: _along("ScatterElements", w, node, _zeros(w, node.shape), args[1], args[0]),
     "matmul": _matmul,
     "einsum": lambda w, node, args: w.add("Einsum", *args, equation=node.settings[0]),
     "transpose": lambda w, node, args: w.add("Transpose", args[0], perm=list(node.settings[0])),
@@ -335,5 +313,6 @@ RULES: dict[str, Rule] = {
     "broadcast": lambda w, node, args: w.add("Expand", args[0], w.integers(node.shape)),
     "index": _index, "take": _take, "scatter_add": _scatter_add, "scatter": _scatter,
     "concatenate": lambda w, node, args: w.add("Concat", *args, axis=node.settings[0]), "stack": _stack,
-    "cast": _cast, "diagonal": _diagonal, "from_diagonal": _from_diagonal, "triu": _triangle(1), "tril": _triangle(0),
+    "cast": _cast, "diagonal": _diagonal, "from_diagonal": _from_diagonal,
+    "triu": partial(_triangle, 1), "tril": partial(_triangle, 0),
 }  # fmt: skip

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -20,7 +20,6 @@ class ModelWriter:
         self.dtype = np.dtype(dtype)
         self.shared = shared
         self.nodes: list[Any] = []
-        self.results: dict[Hashable, list[str]] = {}  # of calls with several
         self.initializers: dict[str, Array] = {}
         self._known: dict[tuple[Any, ...], str] = {}
         self._taken: set[str] = set()
@@ -39,19 +38,15 @@ class ModelWriter:
 
     def add(self, op: str, *inputs: str, name: str | None = None, **attributes: Any) -> str:
         """Add a node, and return the name of its result."""
-        from onnx import helper
-
         result = name or self.fresh(f"{op.lower()}_{len(self.nodes)}")
-        self.nodes.append(helper.make_node(op, list(inputs), [result], name=f"{op}_{len(self.nodes)}", **attributes))
+        self.add_to([result], op, *inputs, **attributes)
         return result
 
-    def several(self, op: str, *inputs: str, outputs: int, **attributes: Any) -> list[str]:
-        """Add a node of several results, and return their names."""
+    def add_to(self, results: list[str], op: str, *inputs: str, **attributes: Any) -> None:
+        """Add a node whose results have these names."""
         from onnx import helper
 
-        results = [self.fresh(f"{op.lower()}_{len(self.nodes)}_{k}") for k in range(outputs)]
         self.nodes.append(helper.make_node(op, list(inputs), results, name=f"{op}_{len(self.nodes)}", **attributes))
-        return results
 
     def initializer(self, array: Array, name: str = "c") -> str:
         """Return the name of an array that the model holds; of a small one, each time the same."""

@@ -32,14 +32,10 @@ def tidied(nodes: Iterable[Node], kept: Iterable[Node]) -> dict[Node, Node]:
         if readers[node] < 2:
             alone.add(result)
 
-    rules = _UNSPREAD | {"reshape": _reshaped, "scatter": lambda node: _joined(node, alone)}
+    rules: dict[str, Rule] = {op: _unspread for op, row in OPERATIONS.items() if row.broadcasts}
+    rules["reshape"] = lambda node: reshape(operand(node.args[0], "reshape") or node.args[0], node.shape)
+    rules["scatter"] = lambda node: _joined(node, alone)
     return Rewriter(rules, sharing=False, note=note).rewritten(nodes)
-
-
-def _reshaped(node: Node) -> Node:
-    """Return a reshape of a reshape as one."""
-    (inner,) = node.args
-    return reshape(operand(inner, "reshape") or inner, node.shape)
 
 
 def _unspread(node: Node) -> Node:
@@ -56,9 +52,6 @@ def _unspread(node: Node) -> Node:
     if shape != node.shape and size_of(shape) < node.size and all(a in node.args or not a.shape for a in args):
         return Node("broadcast", (replace(node, args=args, shape=shape),), node.shape, (node.shape,), node.dtype)
     return replace(node, args=args) if shape == node.shape else node
-
-
-_UNSPREAD: dict[str, Rule] = {op: _unspread for op, row in OPERATIONS.items() if row.broadcasts}
 
 
 def _before_spread(node: Node) -> Node:

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from gradcli.codegen.array_rules import einsum, index_text, mask_of, numbers_text, of_matrices, recurrence, scattered
-from gradcli.codegen.arrays import CONDITIONS, ArrayLanguage, ArrayWriter, Rule, Text, number_literal, unsupported
+from gradcli.codegen.array_rules import einsum, index_text, mask_of, numbers_text, recurrence, scattered
+from gradcli.codegen.arrays import CONDITIONS, ArrayLanguage, ArrayWriter, Rule, Text, unsupported
 from gradcli.codegen.helpers import calls_in
 from gradcli.codegen.lines import listed
 from gradcli.codegen.program import Program
 from gradcli.codegen.python import RESERVED as RESERVED
 from gradcli.codegen.python import assembled, function_lines, self_test
-from gradcli.engine.evaluate import number
 from gradcli.graph.index_arrays import IndexArray
 from gradcli.graph.node import Node
 from gradcli.graph.shapes import Shape
@@ -117,7 +116,7 @@ RULES: dict[str, Rule | str] = {
     **calls_in("torch", _TORCH),
     **calls_in("torch", _TORCH, "reduction", arguments="{}, dim={axes}"),
     **calls_in("torch", _TORCH, "scan", arguments="{}, dim={axis}"),
-    **of_matrices("torch", "torch"),
+    **calls_in("torch", _TORCH, "matrix"),
     **dict.fromkeys(("add", "sub", "mul", "div", "pow"), "infix"),
     **dict.fromkeys(CONDITIONS, "comparison"),
     "neg": "-{}",
@@ -163,22 +162,20 @@ RULES: dict[str, Rule | str] = {
 }
 
 
-def _array(w: ArrayWriter, node: Node) -> str:
-    if node.value is not None:
-        return f"torch.full({node.shape}, {number_literal(number(node.value))}, dtype=torch.float64)"
-    return f"torch.tensor({numbers_text(node)}, dtype=torch.float64)"
-
-
 def _scalar(text: str) -> str:
-    """Return a number as an array of none: functions of PyTorch's take no numbers."""
+    """Return numbers as a tensor: functions of PyTorch's take no others."""
     return f"torch.tensor({text}, dtype=torch.float64)"
 
 
-def _result(w: ArrayWriter, node: Node, text: str) -> str:
-    return _scalar(text) if node in w.numbers else text
-
-
-LANGUAGE = ArrayLanguage("torch", RULES, _array, _result, _scalar)
+LANGUAGE = ArrayLanguage(
+    "torch",
+    RULES,
+    lambda w, node, value: (
+        _scalar(numbers_text(node)) if value is None else f"torch.full({node.shape}, {value}, dtype=torch.float64)"
+    ),
+    lambda w, node, text: _scalar(text) if node in w.numbers else text,
+    _scalar,
+)
 NUMBERS = False  # whether its functions have numbers and flat arrays alone
 
 
