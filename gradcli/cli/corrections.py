@@ -86,30 +86,6 @@ def _word(arguments: Sequence[str], k: int, text: str) -> Span:
     return Span(Source(line), start, start + len(text)) if start >= 0 else Span(Source(line), len(line), len(line))
 
 
-class ClaimError(InputError):
-    """A claim in the command line of a command that checks none."""
-
-
-def as_check(arguments: Sequence[str], options: Mapping[str, bool], known: Collection[str]) -> Fix:
-    """Return the command line of `gradcli check` with the same system and the options that it knows.
-
-    `options` are those of the command that was typed, with whether each is followed by a value.
-
-    >>> as_check(["jacobian", "y=x**2", "dy/dx=2*x", "--wrt", "x", "--at", "x=3"], {"--wrt": True}, ["--at"]).text
-    "gradcli check 'y=x**2' 'dy/dx=2*x' --at x=3"
-    """
-    rest = ["check"]
-    waiting = [*reversed(arguments[1:])]
-    while waiting:
-        argument = waiting.pop()
-        name, equals, _ = argument.partition("=")
-        if name in known or name not in options:
-            rest.append(argument)
-        elif options[name] and not equals and waiting:
-            waiting.pop()
-    return _corrected(arguments, rest)
-
-
 def command_line(arguments: Sequence[str]) -> Span:
     """Return the whole command line, as a shell takes it."""
     line = join(["gradcli", *arguments])

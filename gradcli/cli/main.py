@@ -9,7 +9,6 @@ import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from importlib import import_module
-from typing import TYPE_CHECKING
 
 import click
 
@@ -29,9 +28,6 @@ from gradcli.process.platform import (
 )  # fmt: skip
 from gradcli.process.streams import discard, flush, hold_closed, hold_every_character, print_error, why_not_printed
 from gradcli.version import VERSION
-
-if TYPE_CHECKING:
-    from gradcli.cli.corrections import ClaimError
 
 # What one has, and the commands for it: a command alone has its own line of help, any other line says what it does.
 GROUPS = {
@@ -162,8 +158,7 @@ def run(command: click.Command, arguments: Sequence[str] | None = None) -> int:
         discard()  # the reader (`| head`) has seen enough
         return DONE
     except Exception as error:
-        assert isinstance(command, click.Group)
-        return _mistake(error, typed_words, command)
+        return _mistake(error, typed_words)
 
 
 def _input_error(error: click.ClickException, typed_words: Sequence[str]) -> InputError:
@@ -263,34 +258,18 @@ def _choice(error: click.ClickException, context: click.Context | None, text: st
     return (text, [*kind.choices]) if text and isinstance(kind, click.Choice) else ("", [])
 
 
-def in_command_line(error: Exception, typed_words: Sequence[str], group: click.Group) -> Exception:
+def in_command_line(error: Exception, typed_words: Sequence[str]) -> Exception:
     """Return an error of the user's as an `InputError` with its position in the command line; others unchanged."""
-    from gradcli.cli.corrections import ClaimError, locate, separated
+    from gradcli.cli.corrections import locate, separated
 
     if isinstance(error, click.ClickException):
         error = _input_error(error, typed_words)
-    if isinstance(error, ClaimError):
-        return _claim_error(error, typed_words, group)
     if not isinstance(error, InputError):
         return error
     return separated(error, typed_words).at(locate(error.options, error.text, typed_words))
 
 
-def _claim_error(error: ClaimError, typed_words: Sequence[str], group: click.Group) -> InputError:
-    """Return the error of a claim, with the command line that checks it."""
-    from gradcli.cli.corrections import as_check
-
-    context = click.Context(group)
-    command, check = (group.get_command(context, name) for name in (typed_words[0], "check"))
-    assert command is not None
-    options = {name: not getattr(p, "is_flag", False) for p in command.params for name in p.opts}
-    fix = as_check(
-        typed_words, options, {*_options(check)} - {"-f", "--format"}
-    )  # a format of data may not be one of check
-    return InputError(error.message, error.span, f"check it: {fix.text}", fix=fix)
-
-
-def _mistake(error: Exception, typed_words: Sequence[str], group: click.Group) -> int:
+def _mistake(error: Exception, typed_words: Sequence[str]) -> int:
     """Print an error of the user's; any other is a fault of gradcli's, and is printed without a traceback."""
     from gradcli.process.tracebacks import FunctionFailedError, exit_status, traceback_text
 
@@ -304,7 +283,7 @@ def _mistake(error: Exception, typed_words: Sequence[str], group: click.Group) -
     if is_out_of_memory(error):
         print_error(shortage())
         return MISTAKE
-    error = in_command_line(error, typed_words, group)
+    error = in_command_line(error, typed_words)
     if isinstance(error, InputError):
         from gradcli.text.wrapping import page_width
 

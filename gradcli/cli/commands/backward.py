@@ -72,7 +72,7 @@ def backward(
 
     """
     from gradcli.cli.answer import answer
-    from gradcli.cli.inputs.cotangents import in_letters, read_calls
+    from gradcli.cli.inputs.seeds import in_letters, read_calls
     from gradcli.pages.backward.question import Gradients
 
     def ask(points: Points) -> Gradients:

@@ -85,7 +85,7 @@ def _explorer(
     """Return the explorer of a situation; without a point all inputs are 1, and without a cotangent each v."""
     import numpy as np
 
-    from gradcli.cli.inputs.cotangents import read_calls
+    from gradcli.cli.inputs.seeds import read_calls
     from gradcli.explore.app import Setting
     from gradcli.explore.state import Explorer, State
 

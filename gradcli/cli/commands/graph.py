@@ -209,7 +209,7 @@ def style_of_picture(style: str | None, output: str | None) -> str:
 
 def _call(situation: Situation, cotangents: tuple[str, ...], notes: Notes) -> Named | None:
     """Return the cotangent of the picture: None where none is given and there is more than one output."""
-    from gradcli.cli.inputs.cotangents import read_calls
+    from gradcli.cli.inputs.seeds import read_calls
 
     outputs = situation.graph.outputs
     if not cotangents and sum(y.size for y in outputs.values()) != 1:

@@ -41,7 +41,8 @@ def hessian(options: SystemOptions, tangent: tuple[str, ...], pages: Pages, many
 
     """
     from gradcli.cli.answer import answer
-    from gradcli.cli.inputs.points import example_of, read_tangent
+    from gradcli.cli.inputs.points import example_of
+    from gradcli.cli.inputs.seeds import read_tangent
     from gradcli.graph.hessian import scalar_output
     from gradcli.pages.hessian.question import Hessian, HessianProduct
     from gradcli.process.platform import quote

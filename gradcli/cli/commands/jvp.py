@@ -57,8 +57,7 @@ def jvp(
     import numpy as np
 
     from gradcli.cli.answer import answer
-    from gradcli.cli.inputs.cotangents import read_calls
-    from gradcli.cli.inputs.points import read_tangent
+    from gradcli.cli.inputs.seeds import read_calls, read_tangent
     from gradcli.pages.forward.jvp import JacobianProduct, jvp_pages
 
     if many.wanted and (steps or cotangents):

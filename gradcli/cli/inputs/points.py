@@ -1,4 +1,4 @@
-"""The points of a run: `--at`, the defaults that a file declares, and `--shape` where there is no point; tangents."""
+"""The points of a run: `--at`, the defaults that a file declares, and `--shape` where there is no point."""
 
 from __future__ import annotations
 
@@ -6,16 +6,13 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from gradcli.data.arrays import array_of, assemble, default_point
-from gradcli.errors import Fix, InputError, Notes, Source, Span, did_you_mean, nearest, option_error
-from gradcli.graph.array import Array, Named
+from gradcli.errors import Fix, InputError, Source, Span, did_you_mean, nearest, option_error
+from gradcli.graph.array import Named
 from gradcli.graph.names import element_names
-from gradcli.graph.node import Node
-from gradcli.graph.shapes import Shape, inside
+from gradcli.graph.shapes import Shape
 from gradcli.lang.system import System
-from gradcli.lang.values import Assignment, read_in_order, read_point, read_shapes
+from gradcli.lang.values import Assignment, read_shapes
 from gradcli.process.platform import quote
 
 if TYPE_CHECKING:
@@ -152,87 +149,3 @@ def assembled(assignments: Iterable[Assignment], check: Callable[[str], object] 
         except InputError as error:
             raise error.at(a.span) from None
     return point | {name: assemble(name, parts.items()) for name, parts in elements.items()}
-
-
-def read_tangent(leaves: Mapping[str, Node], options: Sequence[str], notes: Notes) -> Named:
-    """Return the tangent of each leaf: what `--u` gives, by name or in order, and 0 for the rest.
-
-    Without it, a single scalar leaf has 1.
-
-    Errors: `InputError` for names that are no leaves, for shapes that do not fit, and for several leaves without --u.
-    """
-    if len(options) > 1:
-        raise option_error(
-            "--u", "--u is given twice", f"one tangent has all inputs in it: --u {quote(','.join(options))}"
-        )
-    if not options:
-        return _implicit(leaves)
-    if options[0].strip() == "ones":
-        return {name: np.ones(x.shape) for name, x in leaves.items()}
-    if (values := read_in_order(options[0], "--u")) is not None:
-        return _in_order([array_of(v) for v in values], leaves)
-    tangent: Named = {name: np.zeros(x.shape) for name, x in leaves.items()}
-    said = read_point(options[0], "--u")
-    for a in said:
-        if a.name not in leaves and a.optional:
-            continue
-        if a.name not in leaves:
-            raise InputError(f"`{a.name}` is not an input here", a.span, nearest(a.name, leaves, "inputs"))
-        try:
-            value = array_of(a.value)
-        except InputError as error:
-            raise error.at(a.span) from None
-        _put(tangent, a, value)
-    named = {a.name for a in said}
-    missing = [name for name in leaves if name not in named]
-    if missing:
-        notes.add("note", f"{', '.join(missing[:6])}{', …' * (len(missing) > 6)}: not in `--u`, so the tangent is 0")
-    return tangent
-
-
-def _in_order(values: Sequence[Array], leaves: Mapping[str, Node]) -> Named:
-    """Return the tangents of values without names: of each leaf, or of each element of all leaves."""
-    shapes = [x.shape for x in leaves.values()]
-    if [v.shape for v in values] == shapes:
-        return dict(zip(leaves, values, strict=True))
-    numbers = np.concatenate([v.reshape(-1) for v in values])
-    sizes = [x.size for x in leaves.values()]
-    if len(numbers) != sum(sizes) or max(v.ndim for v in values) > (len(values) == 1):
-        given = f"shape {values[0].shape}" if len(values) == 1 else f"{len(values)} values"
-        raise option_error(
-            "--u",
-            f"{given} of u against the inputs {', '.join(leaves)} with {sum(sizes)} elements",
-            f"for example --u {_example(leaves)}",
-        )
-    parts = np.split(numbers, np.cumsum(sizes)[:-1])
-    return {name: part.reshape(shape) for name, part, shape in zip(leaves, parts, shapes, strict=True)}
-
-
-def _example(leaves: Mapping[str, Node]) -> str:
-    return quote(example_of({name: x.shape for name, x in leaves.items()}))
-
-
-def _put(tangent: Named, said: Assignment, value: Array) -> None:
-    """Assign a tangent to a leaf, or to one of its elements."""
-    name, shape = said.name, tangent[said.name].shape
-    if said.key is None and value.shape != shape:
-        raise InputError(
-            f"the tangent has shape {value.shape}, and `{name}` has shape {shape}",
-            said.span,
-            "a tangent has a number for each element: how fast it changes",
-        )
-    if said.key is None:
-        tangent[name] = value
-    elif value.shape or not inside(said.key, shape):
-        raise InputError(f"`{said.span.text}` is not an element of `{name}`, of shape {shape}", said.span)
-    else:
-        tangent[name][said.key] = value
-
-
-def _implicit(leaves: Mapping[str, Node]) -> Named:
-    if len(leaves) == 1 and (name := next(iter(leaves))) and leaves[name].size == 1:
-        return {name: np.ones(leaves[name].shape)}
-    raise InputError(
-        "no tangent is given: J·u needs a u, which says how fast each input changes",
-        hint=f"for example --u {_example(leaves)}; an input that is left out has 0",
-    )

@@ -90,7 +90,7 @@ def _instead(files: Sequence[str], reserved: Sequence[str]) -> str:
 def _without_claims(source: Source) -> Source:
     """Return a text without its claims, which are for `gradcli check`, and are not looked for where there can be none.
 
-    Errors: `ClaimError` for one that is typed, and not in a file.
+    Errors: `InputError` for one that is typed, and not in a file.
     """
     if not _CLAIM.search(source.text):
         return source
@@ -98,9 +98,7 @@ def _without_claims(source: Source) -> Source:
 
     (rest,), claims = read_claims([source])
     if claims and source.label is None:
-        from gradcli.cli.corrections import ClaimError
-
-        raise ClaimError("a claim about a derivative is for `gradcli check`", claims[0].span, "leave it out")
+        raise InputError("a claim is for `gradcli check`", claims[0].span, "leave it out, or check it: gradcli check")
     return rest
 
 

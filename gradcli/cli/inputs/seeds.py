@@ -1,14 +1,16 @@
-"""The cotangents of a run: what `--v` says, as one array for each output, one dictionary for each `backward` call."""
+"""The seeds of a run: cotangents, what `--v` says for each `backward` call, and the tangent, what `--u` says."""
 
 from __future__ import annotations
 
 import json
+import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
+from gradcli.cli.inputs.points import example_of
 from gradcli.data.arrays import array_of
 from gradcli.errors import InputError, Notes, nearest, option_error
 from gradcli.files import read_stdin
@@ -16,7 +18,8 @@ from gradcli.graph.array import Array, Named, json_array
 from gradcli.graph.names import element_names, normal
 from gradcli.graph.node import Node
 from gradcli.graph.shapes import inside
-from gradcli.lang.values import Assignment, Cotangent, read_cotangent
+from gradcli.lang.values import Assignment, Cotangent, read_cotangent, read_in_order, read_point
+from gradcli.process.platform import quote
 
 Outputs = Mapping[str, Node]
 
@@ -54,7 +57,7 @@ def explicit(cotangent: Cotangent, outputs: Outputs, strict: bool, notes: Notes)
         if cotangent.keyword == "onehot":
             return [_onehot(cotangent.target, outputs)]
         if cotangent.named:
-            return [_by_name(cotangent.named, outputs)]
+            return [_by_name(cotangent.named, outputs, "v", "output")]
         return _in_order([array_of(v) for v in cotangent.values], outputs, strict, notes)
     except InputError as error:
         raise error.at(cotangent.span) from None
@@ -88,27 +91,40 @@ def _onehot(target: str, outputs: Outputs) -> Named:
     return call
 
 
-def _by_name(named: Sequence[Assignment], outputs: Outputs) -> Named:
-    """Return the values under their outputs' names, and 0 for the rest."""
-    call = _zeros(outputs)
+def _by_name(named: Iterable[Assignment], nodes: Mapping[str, Node], letter: str, what: str) -> Named:
+    """Return the values under the names of nodes, or in their elements, and 0 for the rest."""
+    seeds = _zeros(nodes)
     for a in named:
-        if a.name not in call:
-            raise InputError(f"`{a.name}` is not an output", a.span, nearest(a.name, call, "outputs"))
-        value = array_of(a.value)
-        shape = call[a.name].shape
+        if a.name not in seeds and a.optional:
+            continue
+        if a.name not in seeds:
+            raise InputError(f"`{a.name}` is not an {what}", a.span, nearest(a.name, seeds, f"{what}s"))
+        try:
+            value = array_of(a.value)
+        except InputError as error:
+            raise error.at(a.span) from None
+        shape = seeds[a.name].shape
+        if a.key is None and value.shape != shape:
+            raise InputError(
+                _mismatch(value, a.name, shape, letter), a.span, f"{a.name} has {math.prod(shape)} elements"
+            )
         if a.key is None:
-            if value.shape != shape:
-                raise InputError(_mismatch(value, a.name, shape), a.span, f"{a.name} has {call[a.name].size} elements")
-            call[a.name] = value.copy()
+            seeds[a.name] = value.copy()
         elif value.shape or not inside(a.key, shape):
             raise InputError(f"`{a.span.text}` is not an element of `{a.name}`, of shape {shape}", a.span)
         else:
-            call[a.name][a.key] = value
-    return call
+            seeds[a.name][a.key] = value
+    return seeds
 
 
-def _mismatch(v: Array, name: str, shape: tuple[int, ...]) -> str:
-    return f"shape {v.shape} of v against shape {shape} of {name}"
+def _split(numbers: Array, nodes: Mapping[str, Node]) -> Named:
+    """Return numbers, element by element, as the arrays of nodes."""
+    parts = np.split(numbers, np.cumsum([x.size for x in nodes.values()])[:-1])
+    return {name: part.reshape(x.shape) for (name, x), part in zip(nodes.items(), parts, strict=True)}
+
+
+def _mismatch(seed: Array, name: str, shape: tuple[int, ...], letter: str = "v") -> str:
+    return f"shape {seed.shape} of {letter} against shape {shape} of {name}"
 
 
 def _in_order(values: list[Array], outputs: Outputs, strict: bool, notes: Notes) -> list[Named]:
@@ -121,14 +137,12 @@ def _in_order(values: list[Array], outputs: Outputs, strict: bool, notes: Notes)
     v = values[0] if len(values) == 1 else np.stack(values)
     if len(outputs) == 1:
         return _for_one(v, *next(iter(outputs.items())), strict, notes)
-    sizes = [y.size for y in outputs.values()]
-    total = sum(sizes)
+    total = sum(y.size for y in outputs.values())
     if v.shape != (total,):
         raise InputError(
             f"shape {v.shape} of v against {len(outputs)} outputs with {total} elements", hint=_wanted(outputs)
         )
-    parts = np.split(v, np.cumsum(sizes)[:-1])
-    return [{name: part.reshape(shape) for name, part, shape in zip(outputs, parts, shapes, strict=True)}]
+    return [_split(v, outputs)]
 
 
 def _wanted(outputs: Outputs) -> str:
@@ -224,6 +238,42 @@ def _json_array(value: Any, name: str, shape: tuple[int, ...]) -> Array:
     if result.shape != shape:
         raise InputError(_mismatch(result, name, shape))
     return result
+
+
+def read_tangent(leaves: Mapping[str, Node], options: Sequence[str], notes: Notes) -> Named:
+    """Return the tangent of each leaf: what `--u` gives, by name or in order, and 0 for the rest.
+
+    Without it, a single scalar leaf has 1.
+
+    Errors: `InputError` for names that are no leaves, for shapes that do not fit, and for several leaves without --u.
+    """
+    example = quote(example_of({name: x.shape for name, x in leaves.items()}))
+    if len(options) > 1:
+        raise option_error(
+            "--u", "--u is given twice", f"one tangent has all inputs in it: --u {quote(','.join(options))}"
+        )
+    if not options and sum(x.size for x in leaves.values()) != 1:
+        raise InputError(
+            "no tangent is given: J·u needs a u, which says how fast each input changes",
+            hint=f"for example --u {example}; an input that is left out has 0",
+        )
+    if not options or options[0].strip() == "ones":
+        return {name: np.ones(x.shape) for name, x in leaves.items()}
+    if (listed := read_in_order(options[0], "--u")) is not None:
+        values = [array_of(v) for v in listed]
+        if [v.shape for v in values] == [x.shape for x in leaves.values()]:
+            return dict(zip(leaves, values, strict=True))
+        numbers, total = np.concatenate([v.reshape(-1) for v in values]), sum(x.size for x in leaves.values())
+        if len(numbers) != total or max(v.ndim for v in values) > (len(values) == 1):
+            given = f"shape {values[0].shape}" if len(values) == 1 else f"{len(values)} values"
+            message = f"{given} of u against the inputs {', '.join(leaves)} with {total} elements"
+            raise option_error("--u", message, f"for example --u {example}")
+        return _split(numbers, leaves)
+    said = read_point(options[0], "--u")
+    tangent = _by_name(said, leaves, "u", "input")
+    if missing := [name for name in leaves if name not in {a.name for a in said}]:
+        notes.add("note", f"{', '.join(missing[:6])}{', …' * (len(missing) > 6)}: not in `--u`, so the tangent is 0")
+    return tangent
 
 
 def in_letters(cotangents: Sequence[str], outputs: Outputs) -> bool:
