@@ -94,11 +94,12 @@ def check(
     True
     """
     from gradcli.api.notebook import show_verdicts
-    from gradcli.cli.commands.check_claims import checked_pair, checked_text
+    from gradcli.cli.commands.check_claims import checked_text, settings_of
+    from gradcli.cli.inputs.gradient_functions import checked_functions
 
     show_verdicts()
     if not isinstance(text, str):
-        return checked_pair(text, gradient, shapes, tolerance, trials, seed)
+        return checked_functions(text, gradient, shapes, settings_of(tolerance, trials, seed))
     return checked_text(text, shapes, tolerance, trials, seed)
 
 

@@ -131,6 +131,15 @@ def scattered(w: ArrayWriter, node: Node, args: Sequence[Text], name: str) -> st
     return name
 
 
+def _called(name: str, w: ArrayWriter, node: Node, args: Sequence[Text]) -> str:
+    return f"{name}({', '.join(args)})"
+
+
+def of_matrices(library: str, target: str) -> dict[str, Rule | str]:
+    """Return the rules of the functions of matrices that a library has, without an axis of points."""
+    return {op: partial(_called, f"{library}.{name}") for op, name in names_in(target, "matrix").items()}
+
+
 def einsum(library: str) -> Rule:
     """Return the rule of a contraction, without an axis of points."""
     return lambda w, node, args: f'{library}.einsum("{einsum_text(node)}", {args[0]}, {args[1]})'

@@ -11,12 +11,12 @@ from gradcli.codegen.array_rules import (
     inserted,
     mask_of,
     numbers_text,
+    of_matrices,
     recurrence,
     shared,
     untouched,
 )
 from gradcli.codegen.arrays import ArrayLanguage, ArrayWriter, Rule, Text
-from gradcli.codegen.helpers import calls_in
 from gradcli.codegen.program import Program
 from gradcli.codegen.python import RESERVED as RESERVED
 from gradcli.codegen.python import assembled, function_lines, self_test
@@ -80,7 +80,7 @@ RULES: dict[str, Rule | str] = {
     "argmedian_mask": mask_of("jnp", "jnp.take(jnp.argsort({x}, axis={axis}), jnp.array([{middle}]), axis={axis})"),
     "matmul": "jnp.matmul({}, {})",
     "einsum": einsum("jnp"),
-    **calls_in("jax", "jnp.{}".format, "matrix"),
+    **of_matrices("jnp", "jax"),
     "eigvalsh": "jnp.linalg.eigvalsh({})",
     "eigvecsh": "jnp.linalg.eigh({})[1]",
     "svd_u": "jnp.linalg.svd({}, full_matrices={full_matrices})[0]",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from gradcli.codegen.array_rules import einsum, index_text, mask_of, numbers_text, recurrence, scattered
+from gradcli.codegen.array_rules import einsum, index_text, mask_of, numbers_text, of_matrices, recurrence, scattered
 from gradcli.codegen.arrays import CONDITIONS, ArrayLanguage, ArrayWriter, Rule, Text, unsupported
 from gradcli.codegen.helpers import calls_in
 from gradcli.codegen.lines import listed
@@ -116,7 +116,7 @@ RULES: dict[str, Rule | str] = {
     **calls_in("torch", _TORCH),
     **calls_in("torch", _TORCH, "reduction", arguments="{}, dim={axes}"),
     **calls_in("torch", _TORCH, "scan", arguments="{}, dim={axis}"),
-    **calls_in("torch", _TORCH, "matrix"),
+    **of_matrices("torch", "torch"),
     **dict.fromkeys(("add", "sub", "mul", "div", "pow"), "infix"),
     **dict.fromkeys(CONDITIONS, "comparison"),
     "neg": "-{}",

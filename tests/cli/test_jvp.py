@@ -98,7 +98,7 @@ def test_the_cotangent_has_another_name_beside_an_input_v(cli):
 MISTAKES = {
     "no tangent": (["y=x*z", "--at", "x=1,z=1"], "no tangent is given"),
     "of no input": (["y=x*z", "--u", "q=1"], "`q` is not an input here"),
-    "of a wrong shape": (["y=x*z", "--u", "z=[1,2]"], "the tangent has shape (2,), and `z` has shape ()"),
+    "of a wrong shape": (["y=x*z", "--u", "z=[1,2]"], "shape (2,) of u against shape () of z"),
     "of an element that is not": (["y=x", "--at", "x=[1,2]", "--u", "x[2]=1"], "`x[2]` is not an element of `x`"),
     "twice": (["y=x*z", "--u", "z=1", "--u", "x=1"], "--u is given twice"),
     "twice, and together": (["y=x*z", "--u", "z=1", "--u", "x=[1]"], "--u 'z=1,x=[1]'"),

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -116,26 +116,11 @@ def _cases(claims: Sequence[Claim], graph: Graph, system: System) -> list[Case]:
     return result
 
 
-def checked_pair(
-    function: Callable[..., Any],
-    gradient: Callable[..., Any] | None,
-    inputs: Mapping[str, Any],
-    tolerance: float,
-    trials: int,
-    seed: int,
-) -> CheckResult:
-    """Return the verdicts on a gradient of a function, both Python's; `inputs` has shapes or values.
+def settings_of(tolerance: float, trials: int, seed: int) -> Settings:
+    """Return the settings of a check from Python.
 
-    Errors: `InputError` as for `checked_functions`, and for numbers that make no sense.
+    Errors: `InputError` for numbers that make no sense.
     """
-    from gradcli.cli.inputs.gradient_functions import checked_functions
-
-    if gradient is None:
-        raise InputError("there is no gradient to check", hint="check(f, my_gradient)")
-    return checked_functions(function, gradient, inputs, _settings(tolerance, trials, seed))
-
-
-def _settings(tolerance: float, trials: int, seed: int) -> Settings:
     if not 0 < tolerance <= 1 or trials < 1 or seed < 0:
         raise InputError("the tolerance must be above 0 and at most 1, trials at least 1, and the seed at least 0")
     return Settings((), trials, seed, tolerance)
@@ -148,7 +133,7 @@ def checked_text(
 
     Errors: `InputError` as for `checked`, and for numbers that make no sense.
     """
-    settings = _settings(tolerance, trials, seed)
+    settings = settings_of(tolerance, trials, seed)
     texts = tuple(f"{name}={'x'.join(map(str, shape))}" for name, shape in shapes.items() if len(shape))
     options = SystemOptions((text,), (), (), texts, None, None, None)
     return checked([Source(text)], options, settings)

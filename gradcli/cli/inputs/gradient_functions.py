@@ -46,7 +46,7 @@ def gradient_cases(system: System, gradient: Subsystem, graph: Graph, points: Se
     check_branches([gradient], graph, points)
     called = f"{gradient.label.rpartition(':')[2]}({', '.join(parameters)})"
     results = {key: nodes[key] for key in gradient.outputs}
-    listed = _listed(results, _name_of(gradient), order, graph, base)
+    listed = _listed(results, getattr(gradient, "name", gradient.label), order, graph, base)
     about = listed or _keyed(results, order, graph, base, gradient.label)
     return [
         _case(graph, name, base, x, node, called + (f"[{k}]" if len(about) > 1 else ""))
@@ -104,10 +104,6 @@ def _keyed(
     return whole
 
 
-def _name_of(part: Subsystem) -> str:
-    return part.name if isinstance(part, FunctionSystem) else part.label
-
-
 def _are_listed(keys: Iterable[str], name: str) -> bool:
     """Return whether results of a function are those of a list, which have numbers behind the function's name."""
     return all(re.fullmatch(rf"{re.escape(name)}[0-9_]+", key) for key in keys)
@@ -122,8 +118,9 @@ def _differentiated(system: System, graph: Graph) -> tuple[str, Node]:
     if len(nodes) == 1:
         return system.outputs[0], nodes[0]
     for part in system.subsystems:
-        if _are_listed(system.outputs, _name_of(part)) and len({n.shape for n in nodes}) == 1:
-            return _name_of(part), stack(nodes)
+        name = getattr(part, "name", part.label)
+        if _are_listed(system.outputs, name) and len({n.shape for n in nodes}) == 1:
+            return name, stack(nodes)
     raise option_error("--gradient", f"--gradient is that of one output, and there are {len(nodes)}")
 
 
@@ -173,12 +170,14 @@ def needs_point(parts: Sequence[Subsystem]) -> None:
 
 
 def checked_functions(
-    function: Callable[..., Any], gradient: Callable[..., Any], inputs: Mapping[str, Any], settings: Settings
+    function: Callable[..., Any], gradient: Callable[..., Any] | None, inputs: Mapping[str, Any], settings: Settings
 ) -> CheckResult:
     """Return the verdicts on a gradient of a function; `inputs` has values of parameters, or shapes as tuples.
 
     Errors: `InputError` for what cannot be traced, and for results that fit no input.
     """
+    if gradient is None:
+        raise InputError("there is no gradient to check", hint="check(f, my_gradient)")
     known: dict[str, Array | Shape] = {
         n: x if isinstance(x, tuple) else np.asarray(x, float) for n, x in inputs.items()
     }

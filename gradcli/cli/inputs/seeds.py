@@ -98,7 +98,7 @@ def _by_name(named: Iterable[Assignment], nodes: Mapping[str, Node], letter: str
         if a.name not in seeds and a.optional:
             continue
         if a.name not in seeds:
-            raise InputError(f"`{a.name}` is not an {what}", a.span, nearest(a.name, seeds, f"{what}s"))
+            raise InputError(f"`{a.name}` is not an {what} here", a.span, nearest(a.name, seeds, f"{what}s"))
         try:
             value = array_of(a.value)
         except InputError as error:

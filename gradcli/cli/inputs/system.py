@@ -98,7 +98,9 @@ def _without_claims(source: Source) -> Source:
 
     (rest,), claims = read_claims([source])
     if claims and source.label is None:
-        raise InputError("a claim is for `gradcli check`", claims[0].span, "leave it out, or check it: gradcli check")
+        raise InputError(
+            "a claim is for `gradcli check`", claims[0].span, "it takes the same system; here, leave the claim out"
+        )
     return rest
 
 
