@@ -115,7 +115,7 @@ def test_no_text_is_not_quoted(cli, text):
 
 
 def test_a_terminal_gets_colours_and_no_markup(cli, monkeypatch):
-    monkeypatch.setattr("gradcli.cli.commands.explain.is_terminal", lambda stream: True)
+    monkeypatch.setattr("gradcli.cli.commands.explain.has_styles", lambda stream: True)
     monkeypatch.setenv("TERM", "xterm-256color")
     monkeypatch.setenv("FORCE_COLOR", "1")
     out = cli.done("explain", "shapes").out
@@ -143,7 +143,7 @@ def test_topics_are_completed():
 
 
 def test_a_line_of_a_billion_columns_is_not_filled(cli, monkeypatch):
-    monkeypatch.setattr("gradcli.cli.commands.explain.is_terminal", lambda stream: True)
+    monkeypatch.setattr("gradcli.cli.commands.explain.has_styles", lambda stream: True)
     monkeypatch.setenv("COLUMNS", "1000000000")
     assert len(cli.done("explain", "shapes").out) < 1_000_000
 

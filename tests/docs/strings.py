@@ -159,7 +159,7 @@ def _arguments(arguments: ast.arguments) -> list[ast.arg]:
 def _is_command(node: ast.AST) -> bool:
     """Whether this is a function whose docstring is the help of a command."""
     decorators = getattr(node, "decorator_list", [])
-    return any(re.match(r"click\.(?:command|group)\b", ast.unparse(d)) for d in decorators)
+    return any(re.match(r"click\.(?:command|group)\b|asking\b", ast.unparse(d)) for d in decorators)
 
 
 def _of_script(path: Path) -> Iterator[Text]:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import click
 
 from gradcli.errors import InputError
-from gradcli.process.platform import is_terminal
+from gradcli.process.platform import has_styles
 
 if TYPE_CHECKING:
     from gradcli.guide.messages import Hit
@@ -154,7 +154,8 @@ def _show(markdown: str) -> None:
     from gradcli.report.prose import coloured, plain
     from gradcli.text.wrapping import page_width
 
-    click.echo((coloured if is_terminal(sys.stdout) else plain)(markdown, page_width()))
+    styled = has_styles(sys.stdout)
+    click.echo((coloured if styled else plain)(markdown, page_width()), color=styled)
 
 
 def _last(text: str) -> str:
