@@ -254,22 +254,6 @@ def test_a_signal_leaves_nothing_behind(processes, cluster, large, where, signum
 
 
 @pytest.mark.parametrize(
-    ("bad", "says"),
-    [
-        (pa.array([1.0, 2, None]), "part.1.parquet`, row 3, column `b`: a null is not a number"),
-        (pa.array(["1", "2", "3"]), "part.1.parquet`, column `b`: string is not a numeric type"),
-    ],
-    ids=["a null", "strings"],
-)
-def test_a_mistake_in_one_part(cli, cluster, bad, says):
-    given = data_set(rows=ROWS, count=4, more={1: {"a": np.ones(3), "b": bad}})
-    err = cli.refused("backward", "y=a*b", *given, "--output", "result.parquet", *on(cluster))
-    assert err.startswith("error: `")
-    assert says in err
-    assert os.listdir() == ["points.parquet"]
-
-
-@pytest.mark.parametrize(
     ("address", "says"),
     [
         ("tcp://127.0.0.1:1", "there is no scheduler at `tcp://127.0.0.1:1`"),
@@ -303,28 +287,6 @@ def test_a_data_set_is_not_replaced(cli, there):
     assert err.endswith("^^^^^^^^^^^^^^\n")  # below its name, as it was typed
     assert os.lstat("result.parquet").st_ino == before.st_ino
     assert sorted(os.listdir()) == ["points.parquet", "result.parquet"]
-
-
-def test_without_dask(cli, monkeypatch):
-    monkeypatch.setitem(sys.modules, "distributed", None)
-    given = data_set(rows=3, count=2)
-    err = cli.refused("backward", "y=a*b", *given, "--output", "result.parquet", "--engine", "dask")
-    assert "--engine dask needs Dask" in err
-    assert "gradcli[dask]" in err
-    assert os.listdir() == ["points.parquet"]
-
-
-def test_mistakes_are_told_before_there_is_a_cluster(cli, monkeypatch):
-    monkeypatch.setitem(sys.modules, "distributed", None)
-    given = data_set(rows=3, count=2)
-    for arguments, says in [
-        (("y=a*c", *given), "has no values for the input `c`"),
-        (("y=a", "--points", "no.parquet"), "`no.parquet` cannot be read"),
-        (("y=a", "--points", "points.parquet/part.0.parquet/no.parquet"), "cannot be read"),
-    ]:
-        err = cli.refused("backward", *arguments, "--output", "result.parquet", "--engine", "dask")
-        assert says in err
-        assert os.listdir() == ["points.parquet"]
 
 
 @long

@@ -9,7 +9,6 @@ import select
 import signal
 import struct
 import subprocess
-import sys
 import time
 
 import numpy as np
@@ -23,14 +22,6 @@ pytestmark = pytest.mark.usefixtures("own_folder")
 OLD = b"the old file"
 ROWS = 20_000
 HEAD = b"a,b\n" + b"1,2\n" * ROWS  # more than a pipe holds, and than gradcli reads at first
-
-
-def limited():
-    interruptible()
-    resource.setrlimit(resource.RLIMIT_AS, (2**32, 2**32))
-
-
-limiting = pytest.mark.skipif(sys.platform != "linux", reason="needs a system that limits memory")
 
 
 @contextlib.contextmanager
@@ -133,31 +124,6 @@ def test_under_nohup_a_run_goes_on():
         assert (out, err.partition(b": ")[0]) == (b"", b"wrote r.csv")
     assert process.returncode == 0
     assert contents("r.csv").endswith(b"\n7.0,5.0\n")
-
-
-@long
-@limiting
-@pytest.mark.parametrize(("signum", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)])
-@pytest.mark.parametrize("to", ["process", "group"])
-def test_a_signal_where_memory_is_limited(signum, status, to):
-    """A terminal sends it to both of the processes that there are then, `kill` to one."""
-    options = {"preexec_fn": limited, "start_new_session": True}
-    with in_the_middle("backward", "y=a*b", "--output", "r.csv", **options) as (process, _):
-        if to == "group":
-            os.killpg(process.pid, signum)
-        else:
-            process.send_signal(signum)
-        _, err = process.communicate(timeout=HANG)
-    assert process.returncode == status
-    assert err.decode().strip() == ("interrupted" if signum == signal.SIGINT else "")
-    assert os.listdir() == ["p.csv"]
-
-
-@limiting
-def test_where_memory_is_limited_no_process_outlives_the_other():
-    with in_the_middle("backward", "y=a*b", "--output", "r.csv", preexec_fn=limited) as (process, _):
-        process.kill()
-        process.communicate(timeout=HANG)  # until nobody has the pipes any more
 
 
 # What is left behind

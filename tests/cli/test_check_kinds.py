@@ -100,12 +100,6 @@ def test_what_is_wrong_for_all_matrices_comes_first(cli):
     )  # fmt: skip
 
 
-def test_two_elements_as_one_variable(cli):
-    system = P.format("symmetric") + "; f = log(det(P))"
-    (found,) = cli("check", system, "df/dP = 2*inv(P) - inv(P)*eye(2)", "-f", "json").objects
-    assert found["why"].endswith("separately, and yours takes both as one variable")
-
-
 def test_points_that_are_not_of_the_kind_do_not_count(cli):
     system = P.format("symmetric") + "; input x = [1, 2]; f = x@P@x"
     points = 'x[0],x[1],"P[0,0]","P[0,1]","P[1,0]","P[1,1]"\n1,2,1,5,5,2\n1,2,1,5,6,2\n'
@@ -114,19 +108,6 @@ def test_points_that_are_not_of_the_kind_do_not_count(cli):
     outcome = cli("check", system, "df/dx = 2*P@x", "--at", "P=[[1,2],[3,4]]")
     assert outcome.status == 0
     assert "1 point does not count: an input there is not symmetric" in " ".join(outcome.out.split())
-
-
-COMMANDS = [
-    ("backward",), ("jacobian",), ("hessian",), ("graph",), ("jvp", "--u", "x=[1,0]"), ("export", "--to", "numpy"),
-]  # fmt: skip
-
-
-@pytest.mark.parametrize("command", COMMANDS)
-def test_every_command_reads_it(cli, command):
-    rest = "input x = [1, 2]; f = x@P@x"
-    said, plain = (cli(*command, f"{P.format(kind)}; {rest}") for kind in ("symmetric", ""))
-    assert said.status == 0
-    assert said.out == plain.out
 
 
 MISTAKES = [

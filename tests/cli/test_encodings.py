@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import io
-import os
 import re
 import subprocess
 import sys
 from collections import Counter
 from pathlib import Path
 
-import numpy as np
 import pytest
 from conftest import GRADCLI, environment
 from hypothesis import given, strategies
@@ -19,7 +17,6 @@ from gradcli.cli.main import gradcli as group
 from gradcli.cli.main import run
 from gradcli.process.streams import hold_every_character
 from gradcli.text.plain import spelled
-from gradcli.text.wrapping import cells
 
 pytestmark = pytest.mark.usefixtures("own_folder")
 
@@ -113,12 +110,6 @@ def test_every_text_can_be_printed(text, encoding):
     assert found == text or not text.isascii()
 
 
-def test_columns_count_what_is_printed(monkeypatch):
-    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(io.BytesIO(), "cp1252"))
-    hold_every_character()
-    assert [cells(text) for text in ("∂·é", "x̄", "λ")] == [3, 5, 6]
-
-
 def test_a_process_whose_pipes_are_ascii():
     done = subprocess.run(
         [*GRADCLI, *ONE, "--u"], env=environment(PYTHONIOENCODING="ascii"), capture_output=True, check=False
@@ -147,19 +138,6 @@ def test_a_system_as_editors_and_shells_of_windows_write_it(cli, encoding):
     assert found["grad"] == {"x": 5.0, "θ": 1.0}
     Path("S.GRAD").write_bytes((f"{start}{text}\r\nq = )\r\n").encode(encoding))
     assert "S.GRAD, line 9:\n  q = )\n      ^\n" in cli.refused("backward", "-F", "S.GRAD")
-
-
-def test_files_of_windows_in_paths_and_names_in_another_case(cli):
-    """A file may have such a name here, too."""
-    path = r"C:\data\x.CSV"
-    Path(path).write_bytes(b"\xef\xbb\xbf1\r\n2\r\n")
-    np.save("X.npy", np.array([3.0, 4.0]))
-    os.rename("X.npy", r"D:\X.NPY")
-    given = ("backward", "y=sum(a*x)", "--at", rf"a=@D:\X.NPY,x=@{path}")
-    assert cli.json(*given)["grad"] == {"a": [1.0, 2.0], "x": [3.0, 4.0]}
-    Path(r"E:\s.grad").write_text(f"input x = @{path}\ny = sum(x)\n")
-    assert cli.json("backward", "-F", r"E:\s.grad")["at"] == {"x": [1.0, 2.0]}
-    assert r"`E:\no.npy` cannot be read" in cli.refused("backward", "y=x", "--at", r"x=@E:\no.npy")
 
 
 def test_a_script_as_editors_of_windows_write_it(cli):

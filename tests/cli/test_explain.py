@@ -5,11 +5,9 @@ from __future__ import annotations
 import re
 from itertools import pairwise
 
-import click
 import pytest
 from conftest import each
 
-from gradcli.cli.commands.explain import explain
 from gradcli.guide.topics import topics
 from gradcli.text.wrapping import cells
 
@@ -104,11 +102,6 @@ def test_of_a_traceback_that_is_not_known_the_last_line_is_quoted(cli):
     assert "`gradcli explain` lists the topics" in said
 
 
-@pytest.mark.parametrize("text", ["", " ", "x" * 100_000, "…", "--", "\x1b[31m", "# Xyzzy"])
-def test_odd_texts_are_refused_in_a_few_lines(cli, text):
-    assert len(cli("explain", "-", stdin=text).refused()) < 500
-
-
 @pytest.mark.parametrize("text", ["", " \n", "\x1b"])
 def test_no_text_is_not_quoted(cli, text):
     assert cli.refused("explain", text).startswith("error: there is no text to explain\n")
@@ -134,20 +127,6 @@ def test_a_script_that_fails_is_told_the_topic_of_its_message(cli):
     assert "more:" not in cli("run", "-c", "1/0").told
 
 
-def test_topics_are_completed():
-    (argument,) = (p for p in explain.params if p.name == "text")
-    context = click.Context(explain)
-    found = [item.value for item in argument.shell_complete(context, "re")]
-    assert found == ["retain-graph"]
-    assert len(argument.shell_complete(context, "")) == len(topics())
-
-
-def test_a_line_of_a_billion_columns_is_not_filled(cli, monkeypatch):
-    monkeypatch.setattr("gradcli.cli.commands.explain.has_styles", lambda stream: True)
-    monkeypatch.setenv("COLUMNS", "1000000000")
-    assert len(cli.done("explain", "shapes").out) < 1_000_000
-
-
 def test_rows_of_a_table_stay_in_their_columns(cli, monkeypatch):
     """`binary_cross_entropy(x,` is wider than its column was."""
     for columns in (80, 100):
@@ -159,13 +138,3 @@ def test_rows_of_a_table_stay_in_their_columns(cli, monkeypatch):
         why = rows[0].index("why")
         assert all(cells(row) <= columns and row[why - 1] == " " for row in rows if len(row) >= why)
         assert any(row.startswith("binary_cross_entropy(x,") for row in rows)
-
-
-def test_a_bar_in_a_cell_is_text(cli):
-    assert "--missing error|skip|nan" in cli.done("explain", "many-points").out
-
-
-def test_a_sentence_that_introduces_what_is_left_out_is_left_out_too(cli):
-    out = cli.done("explain", "what is the difference between detach and no_grad").out
-    assert "an optimizer or an evaluation.\n" in out
-    assert "In formulas" not in out

@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import random
 import re
 
 import pytest
-from conftest import long
-
-from gradcli.pages.picture.folding import MOST_BOXES
 
 STATEMENTS = (
     "c1=conv2d(x, W1)", "r1=relu(c1)", "p1=max_pool2d(r1, 2)", "f=reshape(p1, (1, 8))", "z=linear(f, W2, b2)",
@@ -76,39 +72,6 @@ def test_a_picture_that_nobody_could_look_at_is_refused_before_it_is_computed(cl
     assert "-f text" in said
 
 
-def random_statements(count):
-    chance = random.Random(30)
-    names = [f"x{k}" for k in range(10)]
-    lines = []
-    for k in range(count):
-        a, b, c = (chance.choice(names) for _ in range(3))
-        lines.append(f"s{k} = {chance.choice(['sin', 'cos', 'tanh'])}({a}*{b}) + {c}*{chance.randint(2, 9)}/10")
-        names.append(f"s{k}")
-    return "\n".join(lines)
-
-
-@long
-@pytest.mark.parametrize("style", ["text", "svg"])
-def test_the_middle_of_a_long_system_is_one_box(style, cli):
-    done = cli("graph", random_statements(3000), "-f", style)
-    assert done.status == 0
-    assert "more operations, of which" in " ".join(done.err.split())
-    assert "--all draws every one" in done.err
-    if style == "text":
-        drawn = done.out.split("\n\n")[0].splitlines()  # without the legend
-        assert len(drawn) < 500
-        assert sum(line.lstrip("│─├╯┴┼ ")[:1] in ("○", "●", "◆") for line in drawn) <= MOST_BOXES
-        assert "s2999" in done.out
-    else:
-        assert MOST_BOXES - 10 < done.out.count("<rect ") < MOST_BOXES + 10
-
-
-def test_a_system_of_few_boxes_is_drawn_in_full_without_a_note(cli):
-    done = cli.done("graph", random_statements(30))
-    assert done.err == ""
-    assert done.out == cli.done("graph", random_statements(30), "--all").out
-
-
 def test_more_arrows_than_mermaid_draws_are_told(cli):
     lines = "\n".join(f"t{k + 1} = sin(t{k}) + {k + 2}*t{k // 2}" for k in range(200))
     assert "maxEdges" in cli.done("graph", lines, "--all", "-f", "mermaid").err
@@ -123,19 +86,6 @@ def test_endings(ending, begins, cli, tmp_path):
     file = tmp_path / f"p.{ending}"
     cli.done("graph", "y=x**2", "--output", str(file))
     assert file.read_text("utf-8").startswith(begins)
-
-
-def test_an_operation_of_thousands_of_arguments_has_one_box_for_its_leaves_in_no_time(cli):
-    """Each of the 5,000 rules was written with all 5,000 arguments, which took minutes."""
-    terms = ", ".join(f"x{k}" for k in range(5000))
-    drawn = cli("graph", f"y = sum([{terms}])").out
-    assert len(drawn.splitlines()) < 10
-    assert "x0, …, x4999 = 5,000 leaves" in drawn
-    whole = cli("graph", f"y = sum([{terms}])", "--all").out
-    assert "x̄4999 = t̄1[4999]" in whole
-    point = ",".join(f"x{k}={k}" for k in range(50))
-    few = cli.done("graph", f"y = sum([{', '.join(f'x{k}' for k in range(50))}])", "--at", point).out
-    assert "x0, …, x49 = 50 leaves = [0, 1, 2, …]" in few
 
 
 @pytest.mark.parametrize("style", BOX)

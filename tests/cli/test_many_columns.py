@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gzip
 import os
-import sys
 import threading
 
 import numpy as np
@@ -165,31 +164,6 @@ def test_points_are_computed_together_for_json_too(cli, command, monkeypatch):
     assert len(found) == 1000
     assert found[7][command] == ([[4.0, 14.0], [14.0, 0.0]] if command == "hessian" else [[28.0, 49.0]])
     assert len(calls) < 20
-
-
-@pytest.mark.parametrize(
-    "command", [("backward",), ("backward", "--v", "1", "--v", "2"), ("jacobian",), ("hessian",), ("jvp", "--u", "x=1")]
-)
-def test_a_line_of_json_costs_a_few_calls(cli, command):
-    """Lines are put together column by column, and not one by one."""
-
-    def calls(n):
-        count = 0
-
-        def hear(frame, event, argument):
-            nonlocal count
-            count += event in ("call", "c_call")
-
-        text = "x,z\n" + "".join(f"{k},2\n" for k in range(n))
-        sys.setprofile(hear)
-        try:
-            cli.done(command[0], "f=x**2*z", "--points", "-", *command[1:], "-f", "json", stdin=text)
-        finally:
-            sys.setprofile(None)
-        return count
-
-    calls(10)
-    assert calls(2010) - calls(1010) < 1000
 
 
 def test_check_reads_columns_by_their_headers(cli, table):

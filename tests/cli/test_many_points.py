@@ -10,11 +10,10 @@ import re
 
 import numpy as np
 import pytest
-from conftest import examples, long, needs
+from conftest import examples, needs
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from gradcli.algebra import symbolic_jacobian as jacobian
 from gradcli.batch import job
 from gradcli.cli import answers_at_points
 from gradcli.data import text_files
@@ -186,37 +185,6 @@ def test_the_results_are_those_of_at(cli, expected, columns, source, target, nam
     assert list(found) == columns[name]  # in the same order in each format
 
 
-@pytest.mark.parametrize(
-    "options",
-    [
-        ("--threads", "1"),
-        ("--threads", "5"),
-        ("--engine", "numpy"),
-        ("--engine", "llvm"),
-        ("--engine", "numba", "--threads", "2"),
-        ("-f", "csv"),
-        ("--output", "-"),
-        ("-f", "csv", "--output", "-"),
-    ],
-    ids=" ".join,
-)
-@pytest.mark.parametrize("name", COMMANDS)
-def test_options_that_change_no_result(cli, name, options):
-    if {"llvm", "numba"} & {*options}:
-        pytest.importorskip("llvmlite")
-    command, arrays = arguments_of(name)
-    points, _ = written("csv", arrays)
-    plain, other = (cli.done(*command, *points, *more) for more in ((), options))
-    if not {"llvm", "numba"} & {*options}:
-        assert other == plain
-        return
-    assert other.err == ""
-    one, two = (read("-", outcome.out) for outcome in (plain, other))
-    assert list(one) == list(two)
-    for column in one:
-        np.testing.assert_allclose(two[column], one[column], rtol=1e-14, atol=1e-15)
-
-
 @pytest.mark.parametrize("target", ["csv", "npz", "parquet", "-", "json"])
 @pytest.mark.parametrize("source", ENDINGS)
 def test_blocks_make_no_difference(cli, monkeypatch, source, target):
@@ -256,20 +224,6 @@ def test_json_is_what_at_prints(cli, command):
         alone.pop("notes", None)  # on a single point
         assert list(line) == list(alone)
         assert close(line, alone)
-
-
-@pytest.mark.parametrize("command", [("jacobian", "y=a*b"), ("hessian", "y=a*b**2"), ("hessian", "y=sin(a*b)**30")])
-def test_formulas_of_json_are_worked_out_once(cli, monkeypatch, command):
-    worked_out = []
-    monkeypatch.setattr(answers_at_points, "_JSON_BLOCK", 2)
-    monkeypatch.setattr(jacobian, "MAX_OPERATIONS", 30)  # the last of them is too long: it has none
-    monkeypatch.setattr(jacobian, "_best", lambda *given, best=jacobian._best: worked_out.append(best) or best(*given))
-    points, stdin = written("-", POINTS)
-    found = cli.done(*command, *points, "-f", "json", stdin=stdin).objects
-    assert len(found) == N
-    assert len(worked_out) == 1
-    assert len({str(line.get("symbolic")) for line in found}) == 1
-    assert ("symbolic" in found[0]) == ("30" not in command[1])
 
 
 def close(one, two):
@@ -322,21 +276,6 @@ def test_no_points_give_a_result_without_rows(cli, expected, source, target, nam
     assert all(values.shape == (0,) for values in found.values())
 
 
-@pytest.mark.parametrize("engine", ["numpy", "llvm"])
-@pytest.mark.parametrize("command", [*WHOLE, ("backward", *SYSTEM, "--steps")], ids=" ".join)
-def test_no_points_of_every_engine_and_in_json(cli, command, engine):
-    points, stdin = written("-", none(POINTS | (COTANGENTS if command[0] == "backward" else {})))
-    note = "note: standard input contains no points, so the result has no rows\n"
-    if engine == "numpy":
-        found = cli.done(*command, *points, "-f", "json", stdin=stdin)
-        assert (found.out, found.err) == ("", note)
-    else:
-        pytest.importorskip("llvmlite")
-    if "--steps" not in command:
-        found = cli.done(*command, *points, "--engine", engine, stdin=stdin)
-        assert (found.out.count("\n"), found.err) == (1, note)
-
-
 def test_an_empty_part_of_a_folder_is_no_matter(cli):
     pq = pytest.importorskip("pyarrow.parquet")
     points, _ = written("folder", {"a": POINTS["a"]})
@@ -349,15 +288,6 @@ def test_an_empty_part_of_a_folder_is_no_matter(cli):
 
 
 # Of names and large points
-
-
-def test_a_large_point_has_no_names_for_its_elements(cli, monkeypatch):
-    """Ten million names took twenty seconds, and nobody sees them in .npz."""
-    np.savez("p.npz", x=np.arange(6.0).reshape(2, 3))
-    monkeypatch.setattr("gradcli.graph.names.element_names", None)
-    monkeypatch.setattr("gradcli.pages.jacobian.question.element_names", None)
-    cli.done("backward", "y=x**2", "--v", "ones", "--points", "p.npz", "--output", "result.npz")
-    assert read("npz", "")["x.grad"].tolist() == [[0, 2, 4], [6, 8, 10]]
 
 
 @pytest.mark.parametrize("ending", ["csv", "npz", "parquet", "folder"])
@@ -396,16 +326,3 @@ def test_any_points_give_what_at_gives(cli, points):
         rows = [line.split(",")[4:] for line in out.splitlines()]  # after a, b, y and z
         many = cli.done(*command, "--points", "-", stdin=text).out
         assert [line.split(",") for line in many.splitlines()] == rows
-
-
-@long
-def test_a_real_file_of_many_points(process):
-    count = 300_000
-    a, b = np.random.default_rng(0).uniform(-2, 2, (2, count)).round(6)
-    np.savetxt("p.csv", np.stack([a, b], 1), fmt="%.6f", delimiter=",", header="a,b", comments="")
-    outcome = process("backward", "y=sin(a)*b**3", "--points", "p.csv", "--output", "r.npz")
-    assert (outcome.status, outcome.out, outcome.err) == (0, "", "wrote r.npz: 300,000 points\n")
-    with np.load("r.npz") as found:
-        assert list(found) == ["a.grad", "b.grad"]
-        np.testing.assert_allclose(found["a.grad"], np.cos(a) * b**3, rtol=1e-13, atol=1e-15)
-        np.testing.assert_allclose(found["b.grad"], 3 * np.sin(a) * b**2, rtol=1e-13, atol=1e-15)

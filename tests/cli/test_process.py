@@ -166,13 +166,6 @@ def test_a_v_of_the_users_is_no_cotangent(terminal):
     assert ORANGE not in terminal("backward", "y=v**2", "--at", "v=3", "--only", "system,grad")
 
 
-@pytest.mark.parametrize("setting", [{"NO_COLOR": "1"}, {"TERM": "dumb"}], ids=str)
-def test_where_no_colour_is_wanted_there_is_no_style_either(terminal, setting):
-    shown = terminal("backward", "y=x**2", "--at", "x=3", **setting)
-    assert " = 1·6 = 6" in shown
-    assert not STYLE.search(shown)
-
-
 def test_a_terminal_is_not_read_for_a_system(terminal):
     assert "no system is given" in terminal("backward", "--at", "x=1")
 
@@ -184,19 +177,6 @@ def test_shell_completion(process, shell):
     script = process(env={"_GRADCLI_COMPLETE": f"{shell}_source"})
     assert (script.status, script.err) == (0, "")
     assert f"_GRADCLI_COMPLETE={shell}_complete" in script.out
-
-
-@pytest.mark.parametrize(
-    ("words", "completions"),
-    [
-        ("gradcli back", {"backward"}),
-        ("gradcli backward --st", {"--strict", "--steps", "--standalone"}),
-        ("gradcli jacobian -f j", {"json"}),
-    ],
-)
-def test_shell_completion_knows_commands_options_and_formats(process, words, completions):
-    env = {"_GRADCLI_COMPLETE": "bash_complete", "COMP_WORDS": words, "COMP_CWORD": str(words.count(" "))}
-    assert {line.split(",")[-1] for line in process(env=env).out.splitlines()} == completions
 
 
 def test_version(cli):
@@ -211,13 +191,3 @@ def test_two_numbers_of_threads_are_no_mistake(process, tmp_path, output):
     outcome = process("backward", "y=x**2", *at, env={"OMP_NUM_THREADS": "4,2"})
     assert outcome.status == 0, outcome.err
     assert (tmp_path / output).exists()
-
-
-def test_a_script_that_is_not_utf8_is_an_error_of_python(process, tmp_path):
-    script = tmp_path / "s.py"
-    script.write_bytes(b'print("caf\xe9")\n')
-    outcome = process("run", str(script))
-    assert outcome.status == 1
-    assert "SyntaxError" in outcome.err
-    assert "utf-8" in outcome.err or r"code starting with '\xe9'" in outcome.err  # up to 3.13, and from 3.14 on
-    assert "gradcli failed" not in outcome.err

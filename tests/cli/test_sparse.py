@@ -8,8 +8,6 @@ import numpy as np
 import pytest
 from conftest import long
 
-from gradcli import numeric_jacobian, parse
-from gradcli.graph.jacobian import sparse
 from gradcli.graph.sparsity import MAX_COLUMNS
 
 pytestmark = pytest.mark.usefixtures("own_folder")
@@ -87,47 +85,6 @@ def test_many_points_of_many_columns(cli):
         head, *rows = file.read().splitlines()
     assert head.split(",")[-1] == f"dy[{N - 1}]/dx[{N - 1}]"
     np.testing.assert_allclose(np.array([row.split(",") for row in rows], dtype=float), 3 * x**2, rtol=1e-13)
-
-
-@long
-@pytest.mark.parametrize("target", ["numpy", "javascript"])
-def test_export_of_many_columns(cli, target):
-    command = ("export", BROYDEN, "--shape", f"x={N}", "--what", "jacobian", "--sparse", "--to", target)
-    text = cli.done(*command).out
-    assert f"[{3 * N - 2}]" in text or f"J: {3 * N - 2}." in text
-
-
-def test_where_all_elements_come_together_the_sets_are_not_made():
-    """The slope of each element has all columns in it: 400 million members, though J has 20,000 entries."""
-    graph = parse("y = sum(x/norm(x))", x=(N,))
-    found = sparse(graph)
-    assert found.shape == (1, N)
-    assert len(found.rows) == N
-
-
-def test_hash_sets_and_bits_agree(monkeypatch):
-    """What is found with few columns is found with sets, too."""
-    text, shapes = "y = A@x; z = cumsum(x)[::2]; w = x[[0, 0, 2]]*A[1, 0] + max(A)", {"A": (3, 3), "x": (3,)}
-    graph = parse(text, **shapes)
-    bits = sparse(graph)
-    monkeypatch.setattr("gradcli.graph.sparsity.MAX_COLUMNS", 0)
-    sets = sparse(parse(text, **shapes))
-    assert (sets.rows.tolist(), sets.columns.tolist()) == (bits.rows.tolist(), bits.columns.tolist())
-    at = {name: np.random.default_rng(3).normal(size=shape) for name, shape in shapes.items()}
-    whole = numeric_jacobian(graph, list(graph.inputs), at)
-    outside = np.ones(whole.shape, dtype=bool)
-    outside[sets.rows, sets.columns] = False
-    assert not whole[outside].any()
-
-
-def test_elements_are_no_harder_than_names(cli):
-    """200 lines f[i] = … over x[i] are 200 lines f0, f1, … over x0, x1, …"""
-    n = 200
-    lines = [f"f[{i}] = (3 - 2*x[{i}])*x[{i}] - x[{max(0, i - 1)}] + 1" for i in range(n)]
-    found = cli.json("jacobian", "; ".join(lines), "--sparse")
-    assert found["sparse"][-2:] == [[n - 1, n - 2, "-1"], [n - 1, n - 1, f"3 - 4*x[{n - 1}]"]]
-    whole = cli.json("jacobian", "; ".join(lines))
-    assert whole["symbolic"][n - 1][n - 1] == f"3 - 4*x[{n - 1}]"
 
 
 @pytest.mark.parametrize(

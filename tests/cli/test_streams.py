@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import os
 import signal
 import subprocess
@@ -13,9 +12,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 from conftest import ENDINGS, HANG, Outcome, environment, interruptible, long, needs
-
-from gradcli.cli import main as command_line
-from gradcli.cli.main import gradcli
 
 resource = pytest.importorskip("resource")  # and signals, and a shell
 
@@ -86,22 +82,6 @@ def test_a_closed_standard_output_is_told(arguments, redirection):
     done = redirected(redirection, *arguments)
     assert done.returncode == 2
     assert done.stderr.decode() == CLOSED
-
-
-@pytest.mark.parametrize(
-    "options",
-    [
-        *(("--at", "x=3", "-f", style) for style in ("table", "json", "csv", "latex", "markdown")),
-        *(("--points", "p.npz", *how) for how in ((), ("--output", "-"), ("-f", "csv"), ("-f", "json"))),
-    ],
-    ids=" ".join,
-)
-def test_no_format_can_be_printed_to_what_takes_a_closed_stream_s_place(monkeypatch, capfd, options):
-    points()
-    with open(os.open(os.devnull, os.O_RDONLY), "w") as held:
-        monkeypatch.setattr(sys, "stdout", held)
-        assert command_line.run(gradcli, ["backward", "y=x**2", *options]) == 2
-    assert capfd.readouterr() == ("", CLOSED)
 
 
 @pytest.mark.parametrize("ending", ENDINGS)
@@ -190,8 +170,6 @@ def test_the_first_signal_counts():
 
 # Memory
 
-limiting = pytest.mark.skipif(sys.platform != "linux", reason="needs a system that limits memory")
-
 
 def at_most(mebibytes):
     def limited():
@@ -199,52 +177,6 @@ def at_most(mebibytes):
         interruptible()
 
     return {"preexec_fn": limited}
-
-
-def sentence(mebibytes):
-    return f"error: not enough memory\n  `ulimit` allows {mebibytes:,} MiB\n"
-
-
-@long
-@limiting
-@pytest.mark.parametrize(
-    "text",
-    [
-        "raise MemoryError",
-        "raise ImportError('failed to map segment from shared object')",
-        "raise SystemError('error return without exception set')",
-        "raise RuntimeError('cannot start new thread')",
-        "raise OSError('could not find/load shared object')",
-        "raise OSError(12, 'Cannot allocate memory')",
-    ],
-)
-def test_a_library_that_gets_no_memory(text):
-    assert run(*ONE, stub=stub("numpy", text), **at_most(4000)) == Outcome(2, "", sentence(4000))
-
-
-def parquet(values):
-    pa = pytest.importorskip("pyarrow")
-    importlib.import_module("pyarrow.parquet").write_table(pa.table({"x": values}), "p.parquet")
-    return "backward", "y=sin(x)", "--points", "p.parquet", "--output", "r.parquet"
-
-
-@long
-@limiting
-@pytest.mark.parametrize(
-    ("module", "engine"), [("pyarrow", "numpy"), ("llvmlite", "llvm"), ("distributed", "dask")], ids=lambda name: name
-)
-def test_a_library_that_cannot_be_loaded_is_not_missing(module, engine):
-    pytest.importorskip(module)
-    given = parquet([1.0])
-    folder = stub(module, "raise ImportError('failed to map segment from shared object')")
-    assert run(*given, "--engine", engine, stub=folder, **at_most(4000)) == Outcome(2, "", sentence(4000))
-
-
-@long
-@pytest.mark.parametrize("arguments", [("backward", "h=x**2", "y=sqrt(h)", "--at", "x=0"), ("backward", "y=)")])
-def test_a_limit_that_is_wide_enough_changes_nothing(cli, arguments):
-    free = cli(*arguments)
-    assert run(*arguments, **at_most(4000)) == Outcome(free.status, free.out, free.told)
 
 
 def test_a_mistake_of_the_parser_s_is_no_lack_of_memory():

@@ -8,8 +8,8 @@ from contextlib import closing
 
 import numpy as np
 import pytest
-from conftest import HANG, at_most, long
-from point_files import X0, parquet, read, refused
+from conftest import HANG, at_most
+from point_files import parquet, read, refused
 
 from gradcli.data.formats import open_points
 from gradcli.data.parquet import parts
@@ -97,19 +97,6 @@ def test_no_flipped_bit_of_a_page_is_read(dictionary, compression, version):
         assert "cannot be read: " in refused(path)
 
 
-@long
-@pytest.mark.parametrize("bit", [0, 3, 6])
-def test_a_flipped_bit_loses_no_rows(bit):
-    """Headers and footers have no checksums, and a page of an unknown kind would be passed over."""
-    path = parquet([("x0", X0)], write_page_checksum=True, write_statistics=False, store_schema=False)
-    whole = path.read_bytes()
-    for place in range(len(whole)):
-        path.write_bytes(whole[:place] + bytes([whole[place] ^ (1 << bit)]) + whole[place + 1 :])
-        with contextlib.suppress(InputError), closing(open_points(str(path))) as points:
-            if "x0" in points.shapes:  # its name may be another one
-                assert sum(len(block["x0"]) for block in points.blocks(["x0"], 2)) == len(X0), place
-
-
 def test_a_folder_with_what_is_no_file(tmp_path):
     parquet([("x0", [1.0])], "set/1.parquet")
     with contextlib.closing(socket.socket(socket.AF_UNIX)) as there:
@@ -161,11 +148,3 @@ def test_a_column_of_lists_is_a_vector(size):
     found, _ = read(parquet([("x", lists), ("b", [7, 8, 9])]), size=2)
     assert found["x"].tolist() == [[1, 3, 5], [2, 4, 6]]
     assert found["b"].tolist() == [7, 8, 9]
-
-
-@pytest.mark.parametrize(("policy", "grads"), [("skip", "2.0\n6.0\n"), ("nan", "2.0\nnan\n6.0\n")])
-def test_a_missing_list(cli, policy, grads):
-    parquet([("x", [[1.0], None, [3.0]])])
-    assert "a null is not a number" in cli.refused("backward", "y=sum(x**2)", "--points", "p.parquet")
-    result = cli.done("backward", "y=sum(x**2)", "--points", "p.parquet", "--missing", policy)
-    assert result.out == "x[0].grad\n" + grads

@@ -13,7 +13,6 @@ from point_files import (
     COLUMNS,
     SHAPES,
     VALUES,
-    X0,
     csv,
     csv_text,
     json_lines,
@@ -24,8 +23,6 @@ from point_files import (
     refused,
 )
 
-from gradcli.data import npz as npz_files
-from gradcli.data import text_files
 from gradcli.data.formats import create_result, open_points
 
 pytestmark = pytest.mark.usefixtures("own_folder")
@@ -90,27 +87,6 @@ def test_broken_files():
     assert "magic bytes not found" in message
 
 
-def test_memory_that_is_not_there_is_no_mistake_in_the_file(written, monkeypatch):
-    def full(*_):
-        raise MemoryError
-
-    monkeypatch.setattr(text_files, "_FIRST", 2**62)
-    monkeypatch.setattr(npz_files, "_exactly", full)
-    monkeypatch.setattr("gradcli.data.parquet._Part._numbers", full)
-    monkeypatch.setattr("gradcli.data.json_lines.json_array", full)
-    with pytest.raises(MemoryError):
-        read(written)
-
-
-def test_a_name_that_is_not_utf_8(written, tmp_path):
-    """It is read as it can be written, and is no trouble in messages."""
-    name = os.fsdecode(b"\xff" + os.fsencode(written.name))
-    written.rename(tmp_path / name)
-    np.testing.assert_array_equal(read(name, ["x0"])[0]["x0"], X0)
-    assert refused(name, ["x1"]).startswith(f"`\ufffd{written.name}` has no values for `x1`")
-    assert refused(f"no{name}") == f"`no\ufffd{written.name}` cannot be read: no such file or directory"
-
-
 @pytest.mark.parametrize("ending", [".npz", ".parquet"])
 def test_pipes_and_devices_are_refused_at_once(tmp_path, ending):
     """Nobody writes into the pipe: who opens it waits."""
@@ -160,19 +136,6 @@ def test_names_are_printed_without_what_a_terminal_obeys(tmp_path):
 
 
 # Names that are not ASCII
-
-
-@pytest.mark.parametrize("ending", [".csv", ".npz", ".parquet"])
-def test_names_in_greek(ending):
-    """They are those of formulas: to Python, the micro sign is a mu."""
-    if ending == ".parquet":
-        pytest.importorskip("pyarrow")
-    values = {"λ": np.array([1.0, 2]), "µ": np.ones((2, 2)), "µ.v": np.zeros((2, 2)), "größe_1": np.array([3.0, 4])}
-    with create_result(f"p{ending}", {name: array.shape[:-1] for name, array in values.items()}) as result:
-        result.write(values)
-    with closing(open_points(f"p{ending}")) as points:
-        assert points.shapes == {"λ": (), "\u03bc": (2,), "\u03bc.v": (2,), "größe_1": ()}
-    np.testing.assert_array_equal(read(f"p{ending}", ["λ"])[0]["λ"], [1, 2])
 
 
 # Memory

@@ -1,6 +1,5 @@
 """Results are read back as they were written; whatever happens, a file is the old one or the whole new one."""
 
-import io
 import math
 import os
 import stat
@@ -15,7 +14,6 @@ import pytest
 from conftest import GRADCLI, some
 
 from gradcli.data import replacement
-from gradcli.data.csv import result as csv_result
 from gradcli.data.formats import create_result, open_points
 from gradcli.errors import InputError
 from gradcli.files import forget_read
@@ -76,24 +74,6 @@ def test_arrays_may_be_of_any_layout_and_whole_numbers(ending):
     assert block["x0"].tolist() == [7, 7, 7, 1]
 
 
-def test_no_blocks_make_an_empty_file(ending):
-    write(f"r{ending}", [])
-    with closing(open_points(f"r{ending}")) as points:
-        assert points.shapes == SHAPES
-        assert list(points.blocks(["x"], 10)) == []
-
-
-def test_a_result_in_parquet_has_checksums(tmp_path):
-    pytest.importorskip("pyarrow")
-    values = np.random.default_rng(0).standard_normal(8)
-    write(tmp_path / "r.parquet", [{"x0": values}], {"x0": ()})
-    whole = (tmp_path / "r.parquet").read_bytes()
-    place = whole.index(np.sort(values)[3].tobytes())
-    (tmp_path / "r.parquet").write_bytes(whole[:place] + b"\1" + whole[place + 1 :])
-    with pytest.raises(InputError, match="checksum"), closing(open_points(str(tmp_path / "r.parquet"))) as points:
-        list(points.blocks(["x0"], 10))
-
-
 # The text of CSV, and the arrays of .npz
 
 
@@ -112,13 +92,6 @@ def test_csv_as_it_is_printed(capsys):
     )
     write("-", [], {"M.grad": (1, 1)})
     assert capsys.readouterr().out == '"M[0,0].grad"\n'
-
-
-@pytest.mark.parametrize("cells", [1, 7, 8])
-def test_csv_is_written_some_rows_at_a_time(capsys, monkeypatch, cells):
-    monkeypatch.setattr(csv_result, "_CELLS", cells)
-    write("-", [{"x": np.arange(20.0).reshape(2, 10)}], {"x": (2,)})
-    assert capsys.readouterr().out.splitlines()[1:] == [f"{k}.0,{10 + k}.0" for k in range(10)]
 
 
 def test_npz_as_numpy_reads_it(tmp_path):
@@ -180,21 +153,6 @@ def test_an_exception_leaves_the_old_file(ending, tmp_path, stop, old):
     assert not old or target.read_bytes() == OLD
 
 
-@pytest.mark.parametrize("calls", [["fsync"], ["replace", "rename"]], ids=" ".join)
-def test_an_interruption_at_the_end_leaves_the_old_file(ending, tmp_path, monkeypatch, calls):
-    (tmp_path / f"r{ending}").write_bytes(OLD)
-
-    def interrupted(*_):
-        raise KeyboardInterrupt
-
-    for call in calls:
-        monkeypatch.setattr(os, call, interrupted)
-    with pytest.raises(KeyboardInterrupt):
-        write(f"r{ending}", blocks(10))
-    assert (tmp_path / f"r{ending}").read_bytes() == OLD
-    assert os.listdir() == [f"r{ending}"]
-
-
 def test_the_new_file_takes_the_place_of_the_old_one_whole(ending, tmp_path):
     """It is renamed: who has the old file open goes on reading it, and nobody sees half of the new one."""
     target = tmp_path / f"r{ending}"
@@ -250,18 +208,6 @@ def test_unknown_endings(tmp_path, name):
     assert "results are written to .csv, .npz and .parquet files; `--output -`" in refused(tmp_path / name)
 
 
-@pytest.mark.skipif(not os.path.isdir("/dev/fd"), reason="no file names an open pipe here")
-def test_a_pipe_without_a_name_is_no_file():
-    """As `--junit >(gzip > c.xml.gz)` gives it."""
-    ends = os.pipe()
-    try:
-        with pytest.raises(InputError, match="cannot be written: it is not a regular file"):
-            replacement.check_target(f"/dev/fd/{ends[1]}")
-    finally:
-        for end in ends:
-            os.close(end)
-
-
 def test_targets_that_are_no_files(ending, tmp_path):
     (tmp_path / f"folder{ending}").mkdir()
     os.mkfifo(tmp_path / f"pipe{ending}")
@@ -296,19 +242,6 @@ def test_parquet_without_pyarrow(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     assert "writing Parquet needs pyarrow: pip install 'gradcli[batch]'" in refused(tmp_path / "r.parquet")
     assert os.listdir(tmp_path) == []
-
-
-def test_standard_output_is_the_caller_s(monkeypatch):
-    monkeypatch.setattr(sys, "stdout", None)
-    assert "standard output is closed" in refused("-")
-
-    class Closed(io.StringIO):
-        def write(self, text):
-            raise BrokenPipeError(32, "Broken pipe")
-
-    monkeypatch.setattr(sys, "stdout", Closed())
-    with pytest.raises(BrokenPipeError):
-        write("-", blocks(1))
 
 
 FULL = """

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 import re
-import shlex
 
 import pytest
 from click import unstyle
@@ -136,23 +135,6 @@ def test_the_guide_is_shown_and_closed():
     drive(app_of(), driver)
 
 
-def test_q_is_a_letter_where_a_value_is_typed():
-    async def driver(pilot, app):
-        await press(pilot, app, "enter", "q")
-        assert not app._exit
-        await press(pilot, app, "escape")
-
-    drive(app_of(), driver)
-
-
-def test_a_click_moves_the_focus():
-    async def driver(pilot, app):
-        await pilot.click("#fields", offset=(3, 2))
-        assert focused(app) == "x1"
-
-    drive(app_of(), driver)
-
-
 @long
 @pytest.mark.parametrize("size", [(60, 20), (80, 24), (200, 60)])
 def test_everything_is_usable_at_this_size(size):
@@ -181,29 +163,6 @@ def test_the_picture_is_shown_where_there_is_room_and_with_g(size):
         assert "x̄0 = ∂L/∂x0" in on_screen(app)
 
     drive(app_of(), driver, size)
-
-
-def test_what_does_not_fit_says_so():
-    async def driver(pilot, app):
-        await press(pilot, app, "s")
-        assert re.search(r"PgDn \d+ more lines", on_screen(app))
-        assert re.search(r"↓ \d+ more", on_screen(app))
-        await press(pilot, app, *["down"] * 40)
-        assert re.search(r"↑ \d+ more", on_screen(app))
-
-    drive(app_of("y=sum(x**2)", at={"x": list(range(60))}), driver)
-
-
-def test_the_plot_has_axes_and_a_dot_at_the_current_point():
-    async def driver(pilot, app):
-        rows = on_screen(app).splitlines()
-        (dot,) = [row for row in rows if "●" in row[:28]]
-        top, bottom = [k for k, row in enumerate(rows) if re.match(r" *-?[\d.]+│", row)]
-        assert top < rows.index(dot) < bottom
-        assert rows[bottom + 1].lstrip().startswith("└──")
-        assert rows[bottom + 2][:28].split() == ["1", "5"]
-
-    drive(app_of("y=x**2", at={"x": 3}), driver, (80, 30))
 
 
 def test_a_resize_lays_everything_out_anew_and_a_tiny_terminal_says_so():
@@ -259,11 +218,3 @@ def test_random_edits_agree_with_backward(cli):
 @pytest.mark.parametrize("name", PICTURES)
 def test_the_pictures_of_the_guide_show_these_screens(name):
     assert letters((GUIDE / name).read_text(encoding="utf-8")) == letters(picture(PICTURES[name]))
-
-
-def test_the_command_can_be_typed():
-    app = app_of("y=x**2", at={"x": 3})
-    words = command_words(app.explorer, ['y = x**2; # "it\'s"'], steps=False)
-    from gradcli.explore.command import command_text
-
-    assert shlex.split(command_text(words)) == words

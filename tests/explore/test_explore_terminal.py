@@ -107,16 +107,6 @@ def test_a_script_stops_at_each_backward(tmux, tmp_path):
     assert "last tensor(33.)" in shown  # what was changed in the explorer is not the script's
 
 
-@long
-def test_ctrl_c_ends_a_script(tmux, tmp_path):
-    script = tmp_path / "s.py"
-    script.write_text(SCRIPT)
-    terminal = tmux("run", "--explore", str(script))
-    terminal.until("q go on")
-    terminal.type("C-c")
-    assert "then" not in terminal.until("status 130")
-
-
 @pytest.mark.parametrize("command", [("explore", *EXAMPLE), ("explore", "y=x**2", "--steps")])
 def test_without_a_terminal_the_command_that_prints_the_page_is_named(command, cli):
     _, _, hint = cli.refused(*command).rpartition("print the page: ")
@@ -153,10 +143,3 @@ def test_a_terminal_that_cannot_and_a_missing_library_are_told(variables, hidden
 @pytest.mark.parametrize("more", [("--quiet",), ("--check",), ("-f", "json"), ("--output", "x.txt")])
 def test_a_script_is_explored_on_the_terminal_alone(more, cli):
     assert "--explore stops at each page on the terminal" in cli.refused("run", "--explore", *more, "-c", "1")
-
-
-def test_several_points_are_refused(cli, monkeypatch):
-    from gradcli.cli.commands import explore
-
-    monkeypatch.setattr(explore, "check_terminal", lambda instead: None)
-    assert "explore takes one point, not 2" in cli.refused("explore", "y=x**2", "--at", "x=1", "--at", "x=2")

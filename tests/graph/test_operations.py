@@ -5,7 +5,6 @@ The second derivative is the `vjp` of the `vjp`, so each rule is also differenti
 
 from functools import partial
 
-import layers
 import numpy as np
 import pytest
 from conftest import each, examples
@@ -23,6 +22,7 @@ from gradcli.graph.index_arrays import dynamic_scatter, dynamic_slice, gather, i
 from gradcli.graph.jvp import jvp
 from gradcli.graph.node import compare, const, leaf
 from gradcli.graph.operations import OPERATIONS
+from tests.graph import layers
 
 ANY, POSITIVE, NEGATIVE, UNIT = (-2.0, 2.0), (0.5, 3.0), (-3.0, -1.0), (-0.9, 0.9)
 

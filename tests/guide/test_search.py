@@ -8,12 +8,10 @@ before the search or a page was changed; neither has been improved with them.
 
 from __future__ import annotations
 
-import sqlite3
 from pathlib import Path
 
 from conftest import each, some
 
-from gradcli.guide import search
 from gradcli.guide.messages import find
 from gradcli.guide.search import answers
 from gradcli.guide.topics import topic_named, topics
@@ -103,23 +101,3 @@ def test_the_first_sentence_of_a_message_finds_it_as_the_whole_does(section):
 @each("text", ["", "xyzzy", "how do I bake bread", "KeyError: 'quux'", '"', "\0", "a*"])
 def test_a_text_of_which_no_section_has_a_word_has_no_answer(text):
     assert answers(text) == []
-
-
-@each("text", ["word " * 100_000, "NEAR(a b) AND -c", "names : x", "-(*)", "`" * 1000, "f(" * 1000, "[1," * 1000])
-def test_any_text_is_searched_for_quickly(text):
-    assert len(answers(text)) <= 3
-
-
-def test_a_sqlite_without_full_text_search_finds_messages_alone(monkeypatch):
-    class Bare(sqlite3.Connection):
-        def execute(self, statement, *values):
-            if "fts5" in statement:
-                raise sqlite3.OperationalError("no such module: fts5")
-            return super().execute(statement, *values)
-
-    connect = sqlite3.connect
-    monkeypatch.setattr(search.sqlite3, "connect", lambda name: connect(name, factory=Bare))
-    search._index.cache_clear()
-    assert answers("why are my gradients nan") == []
-    assert len(answers("grad can be implicitly created only for scalar outputs")) == 1
-    search._index.cache_clear()

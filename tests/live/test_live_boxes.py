@@ -62,24 +62,6 @@ def test_a_call_opens_to_its_definition_with_numbers_that_follow(opened):
     assert not errors(driver)
 
 
-def test_what_was_below_an_open_box_moves_on_and_nothing_lies_over_another(opened):
-    driver = opened("a = mse_loss(x, t); y = sin(a)*a", "--at", "x=3,t=1")
-    where = """
-    const of = (e) => { const r = e.getBoundingClientRect(); return [r.left, r.top, r.right, r.bottom]; };
-    const own = (e) => e.parentNode.closest("[data-card]") === null;
-    return [...document.querySelectorAll(".gg-node > rect, .gg-card > rect")].filter((e) => own(e.parentNode)).map(of);
-    """
-    before = driver.execute_script(where)
-    driver.execute_script(OPEN, "a")
-    after = driver.execute_script(where)
-    assert len(after) == len(before) + 1
-    for k, (left, top, right, bottom) in enumerate(after):
-        for x, y, to_x, to_y in after[:k]:
-            assert right <= x + 1 or to_x <= left + 1 or bottom <= y + 1 or to_y <= top + 1
-    driver.execute_script(OPEN, "a")
-    np.testing.assert_allclose(driver.execute_script(where), before, atol=1)
-
-
 def test_a_loop_opens_to_its_rounds_and_shows_their_sizes(opened):
     driver = opened("h[0] = x; h[t] = tanh(w*h[t-1]) for t in 1..30; L = h[30]**2", "--at", "x=0.5,w=1.25")
     h = [0.5]
@@ -125,16 +107,3 @@ def test_an_array_of_more_than_sixteen_entries_is_cells_in_colours(opened):
     assert np.array_equal((red == 255) & (green == 255) & (blue == 255), values == 0)
     order = np.argsort(values[values > 0])  # the larger, the darker
     assert (np.diff(red[values > 0][order]) <= 0).all()
-
-
-@pytest.mark.parametrize("width", [400, 800, 1280])
-def test_the_graph_begins_no_lower_than_a_list_of_600_pixels_leaves_it(opened, width):
-    driver = opened("y = sum(tanh(A @ x))", "--shape", "A=8x8,x=8")
-    size = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False}
-    driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
-    tops = """
-    return [".columns", ".drawing"].map((part) => document.querySelector(part).getBoundingClientRect().top);
-    """
-    columns, graph = driver.execute_script(tops)
-    driver.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
-    assert graph - columns < 600 + 250  # the list, and the bar of steps

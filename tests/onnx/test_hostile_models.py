@@ -165,13 +165,6 @@ def test_an_operator_that_an_old_opset_has_in_another_form_is_named_with_the_ops
     ] == [1]
 
 
-def test_a_cast_of_an_old_opset_names_the_type(cli, tmp_path):
-    path = saved(in_opset(5, [node("Cast", "x", "h", to="INT32"), node("Cast", "h", "y", to="FLOAT")]), tmp_path)
-    assert cli.json("backward", "-F", path, "--at", "x=[[[1.5],[2]],[[3],[4]]]", "--v", "ones")["value"]["y"][0][0] == [
-        1
-    ]
-
-
 def test_the_second_array_of_an_old_opset_begins_at_an_axis(cli, tmp_path):
     """The axes of b are those of a from `axis` on, and not the last, as they are since opset 7."""
     numbers = [tensor("b", [10, 20], np.float32)]
@@ -191,18 +184,6 @@ def test_an_unknown_operator_is_named_with_its_domain(cli, tmp_path, domain, way
     error = refused(cli, helper.make_model(graph, opset_imports=opsets), tmp_path)
     assert f"`{domain}` is not supported" in error
     assert way_out in error
-
-
-@pytest.mark.parametrize("kind", [TensorProto.INT2, TensorProto.UINT2])
-def test_numbers_of_which_four_share_a_byte(cli, tmp_path, kind):
-    numbers = TensorProto(name="w", data_type=kind, dims=[3], raw_data=b"\x19")
-    nodes = [node("DequantizeLinear", "w s", "d"), node("Mul", "x d", "y")]
-    proto = unchecked(nodes, [info("x", [3])], [info("y", [3])], [numbers, tensor("s", 1.0)])
-    found = cli.json("backward", "-F", saved(proto, tmp_path), "--at", "x=[1,1,1]", "--v", "ones")
-    assert found["grad"]["x"] == ([1, -2, 1] if kind == TensorProto.INT2 else [1, 2, 1])  # 0x19 is 01 10 01
-    plain = unchecked([node("Mul", "x w", "y")], [info("x", [3])], [info("y", [3])], [numbers])
-    error = cli.refused("backward", "-F", saved(plain, tmp_path), "--at", "x=[1,1,1]", "--v", "ones")
-    assert "int2` is not supported" in error
 
 
 def test_a_negative_size_of_an_input_is_open(cli, tmp_path):
@@ -253,15 +234,6 @@ def loop(body, count="n"):
         [info("goes", [], 9), info("next", [2])],
     )
     return node("Loop", f"{count} yes x", "y", body=graph)
-
-
-def test_the_rounds_of_loops_within_each_other_are_counted(cli, tmp_path):
-    inner = helper.make_graph([], "nothing", [info("j", [], 7), info("c", [], 9)], [info("c", [], 9)])
-    rounds = helper.make_tensor("n", TensorProto.INT64, [], [10_000])
-    true = helper.make_tensor("yes", TensorProto.BOOL, [], [True])
-    outer = loop([helper.make_node("Loop", ["n", "yes"], [], body=inner)])
-    error = refused(cli, unchecked([outer], [X], [Y], [rounds, true]), tmp_path)
-    assert "the loops of `model.onnx` have more than 30,000 rounds" in error
 
 
 def test_all_constants_together_are_bounded(cli, tmp_path, monkeypatch):

@@ -95,16 +95,3 @@ def test_what_depends_on_an_input_is_no_size(cli, tmp_path):
     path.write_bytes(reshaped(nodes).SerializeToString())
     error = cli.refused("backward", "-F", str(path), "--at", f"x={X.tolist()}", "--v", "ones")
     assert "its input `shape` depends on values of the model's inputs" in error
-
-
-def test_the_largest_integers_stay_what_they_are(cli, tmp_path):
-    """The end of a slice is often the largest int64, from which something is subtracted."""
-    last = helper.make_tensor("last", TensorProto.INT64, [1], [2**63 - 1])
-    less = helper.make_tensor("less", TensorProto.INT64, [1], [1])
-    start = helper.make_tensor("start", TensorProto.INT64, [1], [1])
-    nodes = [node("Sub", "last less", "end"), node("Slice", "x start end less", "y")]
-    proto = model(nodes, [info("x", [2, 3])], [info("y", [2, 2])], [last, less, start])
-    path = tmp_path / "model.onnx"
-    path.write_bytes(proto.SerializeToString())
-    found = cli.json("backward", "-F", str(path), "--at", "x=[[1,2,3],[4,5,6]]", "--v", "ones")
-    assert found["grad"]["x"] == [[0, 1, 1], [0, 1, 1]]

@@ -49,15 +49,6 @@ def test_a_loop_that_starts_from_a_sum_has_its_closed_form(cli):
     assert re.search(r"^s\[26\] = \d+\*s\[0\]", out, re.MULTILINE)
 
 
-def test_loops_that_are_computed_from_each_other():
-    text = "S[0] = 1; I[0] = x; S[k] = S[k-1] - b*S[k-1]*I[k-1] for k in 1..30; "
-    text += "I[k] = I[k-1] + b*S[k-1]*I[k-1] - 0.1*I[k-1] for k in 1..30; y = I[30]"
-    (loop,) = loops_of_formulas(parse(text)).loops
-    assert loop.index == "k"
-    assert [str(s.name) for s in loop.statements] == ["S[k]", "I[k]"]
-    assert (loop.first, loop.last) == (1, 30)
-
-
 def test_statements_of_the_users_own_are_no_loop():
     text = "; ".join(["t1 = sin(x)", *(f"t{k + 1} = sin(t{k})" for k in range(1, 40))])
     assert not loops_of_formulas(parse(text)).loops
@@ -110,15 +101,6 @@ def test_a_loop_of_a_function_is_a_recurrence_with_its_numbers(cli, tmp_path):
     assert "h_" not in out
 
 
-def test_a_loop_of_a_function_without_a_name_of_its_index_gets_one(cli, tmp_path):
-    path = tmp_path / "f.py"
-    path.write_text(FUNCTION, "utf-8")
-    out = cli.done("backward", "-F", f"{path}:power", "--at", "a=[[2,1],[1,3]]").out
-    assert "u[t]  = a @ v[t-1] for t in 1..28\n" in out
-    assert "v[t]  = u[t]/sqrt(sum(u[t]**2)) for t in 1..28\n" in out
-    assert f"power = v[28] @ a @ v[28]   = {(5 + 5**0.5) / 2:.6g}" in out  # the largest eigenvalue
-
-
 def test_what_is_retained_in_a_loop_of_a_function_has_the_name_that_the_recurrence_has(cli, tmp_path):
     path = tmp_path / "f.py"
     path.write_text(
@@ -144,16 +126,6 @@ def test_what_is_retained_in_a_loop_of_a_function_has_the_name_that_the_recurren
     assert not re.search(r"^ *h\[1\] +=", out, re.MULTILINE)  # it is no element of an array h
     assert "h_27.grad" in cli.done(*asked, "h_27", "--unroll").out
     assert "`h[31]` is not in the system" in cli.refused(*asked, "h[31]")
-
-
-def test_an_index_that_starts_again_is_the_rest_of_a_division(cli):
-    text = "s[0] = w; s[k] = sin(x[(k+1) % 5]*s[k-1]) for k in 1..30; y = s[30]"
-    out = cli.done("backward", text, "--at", "w=1,x=[1,2,3,4,5]", "--only", "system").out
-    assert re.search(r"^s\[k\] += sin\(x\[\(k\+1\) % 5\]\*s\[k-1\]\) for k in 1\.\.30\n", out, re.MULTILINE)
-    s = 1.0
-    for k in range(1, 31):
-        s = np.sin([1, 2, 3, 4, 5][(k + 1) % 5] * s)
-    assert re.search(rf"^y += s\[30\] += {s:.6g}$", out, re.MULTILINE)
 
 
 def test_windows_of_an_array_have_both_ends_in_the_index(cli, tmp_path):

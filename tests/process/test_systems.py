@@ -16,7 +16,6 @@ from every_option import REFUSED, every_option, without_example
 
 import gradcli
 from gradcli.cli.main import gradcli as group
-from gradcli.process import platform
 
 ROOT = Path(gradcli.__file__).parent
 SAMPLES = ROOT.parent / "samples"
@@ -122,7 +121,6 @@ if EVERYTHING:
     COMMANDS += [("jacobian", "-F", "made.onnx", "--at", "x=3,z=1")]  # which `export --dtype` has written
 
 POINTS = "a,b\n1,2\n3,4\n5,6\n"
-PARQUET = ("backward", "y=a*b", "--points", "r.parquet", "--output", "r2.parquet")
 
 
 def commands():
@@ -198,30 +196,6 @@ def test_every_command_does_the_same_where_the_system_lacks_something(system, he
     assert files.keys() == here[1].keys()
     for name, data in files.items():
         assert data == here[1][name], name
-
-
-def test_a_process_of_its_own_starts_proves_and_ends(tmp_path):
-    (tmp_path / "sitecustomize.py").write_text(LACKING["windows"])
-    done = subprocess.run(
-        [sys.executable, "-m", "gradcli", "check", "y=tanh(x)", "dy/dx = 1 - y**2", "-f", "json"],
-        capture_output=True,
-        text=True,
-        cwd=ROOT.parent,
-        env=environment(PYTHONPATH=str(tmp_path)),
-        timeout=2 * HANG,
-        check=False,
-    )
-    assert (done.returncode, done.stderr) == (0, "")
-    assert json.loads(done.stdout)["by"] == "proof"
-
-
-def test_no_timer_of_the_system_is_needed_to_end_a_process_that_computes_for_too_long():
-    source = (
-        "from gradcli.process import platform\n"
-        "platform._PROFILE = None\nplatform.ComputingTime().limit(0.05)\nwhile 1: pass"
-    )
-    done = subprocess.run([sys.executable, "-c", source], cwd=ROOT.parent, timeout=HANG, check=False)
-    assert done.returncode in platform.OUT_OF_TIME
 
 
 ELSEWHERE = re.compile(

@@ -88,11 +88,6 @@ def test_an_error_in_a_thread_is_shown_with_the_scripts_lines(cli, write):
     assert "gradcli/" not in outcome.err
 
 
-def test_a_script_may_show_its_errors_itself(cli, write):
-    outcome = cli("run", write("import sys\nsys.excepthook = lambda kind, *_: print('mine', kind.__name__)\n1/0\n"))
-    assert (outcome.status, outcome.out, outcome.err) == (1, "mine ZeroDivisionError\n", "")
-
-
 def test_an_error_that_another_was_made_of_is_explained(cli, write):
     text = "import torch\ntry:\n    torch.ones(2).sum().backward()\nexcept RuntimeError as e:\n"
     outcome = cli("run", write(text + "    raise ValueError('mine') from e\n"))
@@ -116,36 +111,6 @@ def test_an_exception_whose_text_fails(text, cli, write):
     result = cli("run", write(X + BACK + lines))
     assert result.status == 1
     assert result.err.endswith(" raise E\nE: <exception str() failed>\n")
-
-
-def test_an_exception_that_many_others_caused_is_looked_at_once(cli, write, monkeypatch):
-    seen = []
-    monkeypatch.setattr("gradcli.script.errors.failure.names_of", lambda frame: seen.append(frame))
-    lines = "def g(n):\n    try:\n        g(n - 1) if n else 1 / 0\n    except Exception as e:\n"
-    result = cli("run", write(X + lines + "        raise ValueError(n) from e\ng(100)\n"))
-    assert result.status == 1
-    assert result.err.count("ValueError: ") == 101
-    assert len(seen) < 5
-
-
-def test_a_script_may_close_its_output(process, write):
-    result = process("run", write(X + BACK + "sys.stdout.close()\n" + BACK))
-    assert (result.status, result.err) == (0, "")
-    assert result.out.count("x.grad = 2*x") == 1
-
-
-def test_a_script_may_replace_print(process, write):
-    result = process("run", write(X + "import builtins\nbuiltins.print = builtins.open = None\n" + BACK))
-    assert (result.status, result.err) == (0, "")
-    assert "x.grad = 2*x" in result.out
-
-
-def test_ten_megabytes_are_printed(cli, write):
-    text = BACK + "for i in range(100):\n    print('x' * 100_000)\n"
-    assert len(cli.done("run", write(X + text)).out) > 10**7
-    document = cli.done("run", "-f", "markdown", write(X + text + "print('y' * 10**6)\n")).out
-    assert "… and more …" in document
-    assert len(document) < 1.1 * 10**7
 
 
 def test_a_script_reads_standard_input(cli, write):

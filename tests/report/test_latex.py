@@ -73,50 +73,6 @@ def test_names_and_numbers(cli):
 
 
 @pytest.mark.parametrize(
-    ("expression", "latex"),
-    [
-        ("a - (b - c)", r"a - \left(b - c\right)"),
-        ("(-a)**2", r"\left(-a\right)^{2}"),
-        ("-a**2", r"-a^{2}"),
-        ("2**a**b", r"2^{a^{b}}"),
-        ("(2**a)**b", r"\left(2^{a}\right)^{b}"),
-        ("(a/b)**2", r"\left(\frac{a}{b}\right)^{2}"),
-        ("(1/3)**a", r"\left(\frac{1}{3}\right)^{a}"),
-        ("1e300**a", r"\left(1 \times 10^{300}\right)^{a}"),
-    ],
-)
-def test_statements_cannot_be_misread(cli, expression, latex):
-    assert f"\ny &= {latex}\n" in cli.done("jacobian", f"y={expression}", "-f", "latex").out
-
-
-def test_decimals_cannot_be_misread(cli):
-    text = cli.done("jacobian", "y=1e-7*x**2+1e300**x+x*(-0.5*z-1.5)", "-f", "latex").out
-    assert not re.search(r"\d[eE][+-]?\d", text)  # 2E-7 x would be 2·E - 7·x
-    assert not re.search(r"[+-] -", text)
-
-
-@pytest.mark.parametrize("count", [6, 7, 13])
-def test_a_wide_matrix_is_split(cli, count):
-    out = cli.done("jacobian", "y=[1,2]*sum(x)", "--at", f"x={[1] * count}", "-f", "latex").out
-    assert out.count(r"\begin{array}{c|") == -(-count // 6)
-    assert out.count(r"\frac{\partial }{\partial x_{") == count
-
-
-def test_a_large_array_is_summarised(cli):
-    out = cli.done(*COMMANDS["large"], "-f", "latex").out
-    assert r"\begin{pmatrix} 1 & 1 & 1 & \cdots \end{pmatrix}_{60}" in out
-
-
-def test_a_hessian_entry_by_entry_has_its_lower_half_without_zeros(cli):
-    w = "w_ij"
-    system = f"f=sin({w}[0]**2*{w}[1]*exp({w}[0]*{w}[1]))+{w}[2]**2"
-    text = cli.done("hessian", system, "--at", f"{w}=[1,2,3]", "-f", "latex").out
-    heads = [line.partition("&=")[0].strip() for line in text.splitlines() if line.startswith(r"\frac{\partial }")]
-    operator = r"\frac{{\partial }}{{\partial \mathit{{w\_ij}}_{{{}}}}}".format
-    assert heads == [f"{operator(i)} {operator(j)}" for i, j in ((0, 0), (1, 0), (1, 1), (2, 2))]
-
-
-@pytest.mark.parametrize(
     ("formula", "value", "slope"),
     [
         ("x*x", r"x \cdot x", "2 x"),
@@ -139,10 +95,3 @@ def test_no_two_factors_look_like_one_name(cli, formula, value, slope):
 def test_a_product_with_dots_stands_in_brackets_between_dots(cli):
     text = cli.done("backward", "y=x*x*b*rate", "--at", "x=3,b=2,rate=5", "-f", "latex").out
     assert r" = 1 \cdot \mathit{rate} \cdot \left(x \cdot x\right) = 1 \cdot 5 \cdot 9 = 45" in text
-
-
-def test_settings_stand_behind_the_argument_that_ends_in_brackets(cli):
-    shown = cli.done(
-        "backward", "y=norm(sum(a*(x-b), axis=1, keepdims=True))", "--shape", "x=2x3,a=3,b=3", "-f", "latex"
-    )
-    assert r"\left(x - b\right);\, \mathrm{axis} = 1,\, \mathrm{keepdims} = \mathrm{true}\right)" in shown.out

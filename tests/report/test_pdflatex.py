@@ -52,10 +52,6 @@ PAGES = {
     "forward": ("jvp", "y=x**2*z_1", "--at", "x=1,z_1=2", "--u", "x=1,z_1=3", "--steps", "--v", "2"),
     "taylor": ("jacobian", "y=exp(-x)*sin(x)", "--order", "8", "--at", "x=0.3"),
 }  # fmt: skip
-CLAIMS = (
-    "f=x**2*y_1*sin(x*z)*exp(x*z+y_1)", "df/dx=x*y_1*z*sin(x*z)*exp(x*z+y_1)", "df/dy_1=z*x**2", "d2f/dx2=f",
-    "df/dz=x**3*y_1*exp(x*z+y_1)*(sin(x*z)+cos(x*z))",
-)  # fmt: skip
 needs_pdflatex = pytest.mark.skipif(not shutil.which("pdflatex"), reason="needs pdflatex")
 
 
@@ -111,14 +107,6 @@ def test_a_script_explained(cli, tmp_path, name):
 
 @long
 @needs_pdflatex
-def test_verdicts_are_a_document_of_their_own(cli, tmp_path):
-    outcome = cli("check", *CLAIMS, "-f", "latex", "--standalone")
-    assert outcome.status == 1
-    assert too_wide(compiled(tmp_path, outcome.out)) == []
-
-
-@long
-@needs_pdflatex
 @pytest.mark.parametrize("name", ["steps", "hessian", "jvp", "right", "scripts", "network", "names"])
 def test_a_document_of_its_own(cli, page, tmp_path, name):
     """Where TeX has TikZ, the picture is compiled, too."""
@@ -144,18 +132,6 @@ def test_a_document_has_a_title_and_the_picture_of_the_system(cli):
 def test_a_file_of_markdown_is_a_document(cli, tmp_path):
     cli.done(*MAIN, "--output", str(tmp_path / "y.md"))
     assert (tmp_path / "y.md").read_text("utf-8") == cli.done(*MAIN, "-f", "markdown", "--standalone").out
-
-
-def test_the_picture_of_a_document_fits_a_sheet(cli):
-    """Arrays of more than four numbers are shapes in it, and a large system has none."""
-    network = cli.done(*PAGES["network"], "-f", "markdown", "--standalone").out.partition("### ")[0]
-    assert "X  (2×2)" in network
-    assert "flowchart" in network
-    chain = [f"a{k + 1} = sin(a{k})*cos(b{k}) + a{k // 2}" for k in range(30)]
-    large = cli.done("backward", *chain, "--at", ",".join(["a0=1", *(f"b{k}=1" for k in range(30))]),
-                     "-f", "markdown", "--standalone").out  # fmt: skip
-    assert large.startswith("# Gradients of `a30` with respect to ")
-    assert "mermaid" not in large
 
 
 @pytest.mark.parametrize("name", some(PAGES))

@@ -98,13 +98,6 @@ def test_each_call_is_told_where_all_is_asked_for(pages):
     assert not rest
 
 
-def test_gradcheck_shows_what_it_compares(pages):
-    page, rest = pages(F + "torch.autograd.gradcheck(f, x.double().requires_grad_())\n")
-    assert "J[i, j]" in page
-    assert "gradcheck compares J with finite differences" in page
-    assert not rest
-
-
 def test_a_gradient_inside_of_the_function_has_its_own_page(pages):
     slope = "def slope(x):\n    return torch.autograd.grad(g(x), x, create_graph=True)[0]\n"
     first, second, rest = pages(F + slope + "functional.jacobian(slope, x)\n")

@@ -130,21 +130,6 @@ def test_the_ending_of_the_output_chooses_the_format(cli, script, tmp_path, endi
         assert f"-f table, but the file extension of `a.{ending}` says {style}" in refused
 
 
-def test_the_document_goes_to_standard_output_where_the_file_is_a_dash(cli, script):
-    whole = cli.done("run", "-f", "markdown", script(DOUBLED)).out
-    assert cli.done("run", "-f", "markdown", "--output", "-", script(DOUBLED)).out == whole
-
-
-def test_words_of_a_latex_document_are_latex(cli, script):
-    code = "import torch\nx_1 = torch.tensor(3., requires_grad=True)\n(x_1**2).backward()\n"
-    out = cli.done("run", "-f", "latex", script(code)).out
-    assert "$x_{1}\\mathtt{.grad}$: None $\\to$ 6\n" in out
-    assert out.startswith("\\documentclass{article}")
-    assert out.endswith("\\end{document}\n")
-    assert r"retain\_graph=True" in out
-    assert "→" not in out
-
-
 def test_a_latex_document_shows_the_signs_of_errors_as_signs(cli, script):
     text = "import torch\nx = torch.ones(2, requires_grad=True)\nprint('← · é')\nz = (x**2).sqrt()\nz.backward()\n"
     out = cli("run", "-f", "latex", script(text)).out
@@ -152,14 +137,6 @@ def test_a_latex_document_shows_the_signs_of_errors_as_signs(cli, script):
     assert r"\DeclareUnicodeCharacter{1D40}{\ensuremath{^{\top}}}" in out
     assert r"\DeclareUnicodeCharacter{2190}{\ensuremath{\gets}}" in out
     assert "U+" not in out
-
-
-def test_an_error_is_no_wider_than_paper(cli, script):
-    text = "import torch\ny = torch.tensor(2., requires_grad=True).exp()\n" + 2 * "y.backward()\n"
-    out = cli("run", "-f", "latex", script(text)).out
-    told = out.partition("RuntimeError")[2]
-    assert "more: gradcli explain retain-graph" in told
-    assert max(map(len, told.splitlines())) <= 80
 
 
 @pytest.mark.parametrize(
@@ -189,18 +166,6 @@ def test_what_is_none_and_no_gradient_is_not_sent_to_the_guide_s_words_on_gradie
         told = cli("run", "-c", text + ending + "\n").err
         assert "'NoneType' object has no attribute" in told
         assert ("more: gradcli explain zero-grad" in told) == pointed
-
-
-def test_two_calls_on_a_line_are_two_calls(cli, script):
-    text = "import torch\nx = torch.tensor(2., requires_grad=True)\ny, z = x**2, x**3\ny.backward(); z.backward()\n"
-    outcome = cli.done("run", script(text))
-    assert outcome.out.count("── line 4: y.backward(); z.backward() ─") == 2
-    assert "x.grad: 4 (left by line 4) + 12 → 16" in outcome.out
-    assert outcome.err == ""
-    looped = text.replace("y, z =", "for k in range(3):\n  y, z =").replace("\ny.", "\n  y.")
-    outcome = cli.done("run", script(looped))
-    assert outcome.out.count("── line 5: y.backward(); z.backward() ─") == 2
-    assert "line 5, 4 more times; --all shows them: x.grad accumulates" in " ".join(outcome.err.split())
 
 
 CHECKPOINT = """\

@@ -57,15 +57,6 @@ def test_a_loop_ends_with_the_way_of_the_loss_and_of_its_gradient(cli, script):
         assert line[4][-1] == "▁"
 
 
-@pytest.mark.parametrize(("ending", "start"), [("svg", "<svg"), ("dot", "digraph"), ("mmd", "flowchart"), ("txt", "○")])
-def test_what_a_call_went_through_is_drawn(cli, script, tmp_path, ending, start):
-    file = tmp_path / f"picture.{ending}"
-    cli.done("run", "--graph", str(file), script)
-    text = file.read_text("utf-8")
-    assert start in text
-    assert "loss" in text
-
-
 def test_a_picture_of_another_ending_is_refused_before_the_script_runs(cli, script, tmp_path):
     assert "has an unknown file extension" in cli.refused("run", "--graph", str(tmp_path / "p.csv"), script)
 

@@ -8,7 +8,6 @@ from itertools import combinations
 
 import pytest
 
-from gradcli.report.pictures import order
 from gradcli.report.pictures.order import crossings, ordered
 
 
@@ -38,31 +37,3 @@ def test_each_item_stands_once_in_its_layer_and_crossings_are_few(seed, monkeypa
     assert [sorted(layer) for layer in found] == given
     assert crossings(found, above) == crossing_pairs(found, above)
     assert crossings(found, above) < max(1, crossings(given, above) * 0.7)
-
-
-@pytest.mark.parametrize("seed", range(20))
-def test_the_library_is_asked_for_fewer_crossings(seed, monkeypatch):
-    pytest.importorskip("fast_sugiyama")
-    ranks, above = some_layers(seed, layers=9, wide=12)
-    best = ordered(ranks, above)
-    again = ordered(ranks, above)
-    monkeypatch.setitem(sys.modules, "fast_sugiyama", None)
-    ours = ordered(ranks, above)
-    assert best == again
-    assert crossings(best, above) <= crossings(ours, above)
-    assert [sorted(layer) for layer in best] == [sorted(layer) for layer in ours]
-
-
-@pytest.mark.parametrize(
-    ("ranks", "above"),
-    [
-        (
-            [k // 2 for k in range(2000)],
-            [[]] * 2 + [[k - 2 - k % 2, k - 1 - k % 2] for k in range(2, 2000)],
-        ),  # too many
-        ([0, 0, 1, 1], [[], [], [1], [0]]),  # no crossings
-    ],
-)
-def test_the_library_is_not_asked_where_it_would_take_long_or_nothing_crosses(ranks, above, monkeypatch):
-    monkeypatch.setattr(order, "_by_library", None)
-    assert sum(map(len, ordered(ranks, above))) == len(ranks)

@@ -6,7 +6,6 @@ import re
 import xml.etree.ElementTree as ET
 
 import pytest
-from conftest import long
 from systems import SYSTEMS
 
 from gradcli.text.wrapping import cells
@@ -80,14 +79,6 @@ def test_two_of_them_may_stand_in_one_page(cli):
         assert all(re.fullmatch(r"\.gg-\w+", selector) for selector in selectors), selectors
 
 
-@pytest.mark.parametrize(("name", "least"), [("main", 0), ("sample", 1000)])
-def test_a_wide_one_is_scaled_to_the_page_until_it_would_be_illegible(name, least, cli):
-    root = ET.fromstring(cli.done("graph", *SYSTEMS[name], "-f", "svg").out)
-    (narrowest,) = re.fullmatch(r"max-width:max\(100%,(\d+)px\);height:auto", root.get("style")).groups()
-    assert 13 * int(narrowest) / float(root.get("width")) > 7.5  # pixels of a letter
-    assert least <= int(narrowest) < float(root.get("width"))
-
-
 def test_the_bar_of_a_greek_letter_is_drawn(cli):
     """Few fonts have it: they put the bar beside the letter."""
     svg = cli.done("graph", "y = γ**2 + x", "--at", "γ=3,x=1", "-f", "svg").out
@@ -99,10 +90,3 @@ def test_a_value_that_is_read_from_afar_is_named_there(cli):
     lines = ["t0 = sin(c)", *(f"t{k + 1} = {k + 2}*t{k}" for k in range(60)), "y = t60 + c"]
     found = texts(cli.done("graph", "\n".join(lines), "--at", "c=1", "-f", "svg").out)
     assert "from c" in found
-
-
-@long
-def test_thousands_of_boxes(cli):
-    lines = [f"t{k + 1} = sin(t{k}) + {k + 2}*t{k // 2}" for k in range(700)]
-    svg = cli.done("graph", "\n".join(lines), "--at", "t0=1", "--all", "-f", "svg").out
-    assert len(ET.fromstring(svg).find(f"{NS}g").findall(f"{NS}g/{NS}rect")) > 2000
