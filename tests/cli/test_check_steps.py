@@ -1,7 +1,5 @@
 """gradcli check --steps: the right derivation, whose lines are compared with finite differences."""
 
-import json
-
 import numpy as np
 import pytest
 
@@ -90,17 +88,6 @@ def test_the_step_is_marked_at_which_the_claim_leaves_it(cli, system, claim, lef
 
 def test_a_right_claim_leaves_it_nowhere(cli):
     assert "←" not in cli("check", NET, "dy/dw = (1 - y**2)*b*(1 - h**2)*x", "--steps").out
-
-
-def test_of_an_element_its_cotangent_is_told(cli):
-    out = cli("check", "r = x**2", "dr[i]/dx[i] = 3*x[i] for i in 0..2", "--shape", "x=3", "--steps").out
-    assert "reverse, for dr[2]/dx[2]: v = [0, 0, 1]" in out
-
-
-def test_only_steps_are_steps_alone(cli):
-    out = cli("check", "y = x**2", "dy/dx = 2*x", "--only", "steps").out
-    assert out.startswith("forward\n")
-    assert "steps" not in json.loads(cli("check", "y = x**2", "dy/dx = 2*x", "-f", "json").out)
 
 
 def test_what_does_not_depend_and_what_is_too_long_is_told(cli):

@@ -141,12 +141,6 @@ def test_larger_systems(to, tmp_path):
     compare(to, [made(to, text, shapes, what) for text, shapes in LARGER], tmp_path)
 
 
-@long
-def test_hessians_of_larger_systems(to, tmp_path):
-    text = "L = sum(exp(sin(x))*x[::-1]) + prod(x[:4]) + sum(W @ x)**2"
-    compare(to, [made(to, text, {"x": (20,), "W": (3, 20)}, SCALAR)], tmp_path)
-
-
 def test_special_functions(to, tmp_path):
     scipy = pytest.importorskip("scipy.special")  # by which the engine has them to the last digits
     points = np.array([-7.3, -2.5, -1.25, -0.5, 1e-3, 0.3, 1.0, 1.5, 2.7, 4.0, 9.5, 30.0])

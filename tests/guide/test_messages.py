@@ -15,11 +15,6 @@ RECORDED = [tuple(line.split(" | ", 1)) for line in LINES]
 
 
 @each(("topic", "message"), RECORDED)
-def test_a_message_is_found(topic, message):
-    assert find(message).topic.name == topic
-
-
-@each(("topic", "message"), RECORDED)
 def test_a_message_is_found_in_a_traceback_and_in_lines(topic, message):
     traceback = 'Traceback (most recent call last):\n  File "train.py", line 12, in <module>\n    loss.backward()\n'
     words = message.split(" ")

@@ -78,14 +78,6 @@ def test_an_expanded_tensor_needs_no_memory(options, process, tmp_path):
         )
 
 
-def test_many_parts_are_joined(cli):
-    """What is done for each part does not look at all parts again, which would take minutes here."""
-    lines = (
-        "import torch; x = torch.ones(2, requires_grad=True); torch.cat([x] * 50_000).sum().backward(); print(x.grad)"
-    )
-    assert cli.done("run", "--quiet", "-c", lines).out == "tensor([50000., 50000.])\n"
-
-
 INDICES = """\
 import resource, torch
 torch.manual_seed(0)

@@ -4,13 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import io
-import warnings
-
-import numpy as np
-import pytest
 
 from gradcli.process.script import Script
-from gradcli.pytorch import recipes
 from gradcli.pytorch.session import run
 
 # Views whose base is changed in place get a new step, of the recipe that made them: recipes that are gone meanwhile,
@@ -45,65 +40,6 @@ print(bad)
 
 def test_views_of_what_was_changed_in_place_have_their_own_gradients(cli):
     assert cli.done("run", "--quiet", "-c", REFRESHED).out == "0\n"
-
-
-# Each line has operations of a number `a`, an integer `i` and an index array `p`, which vary from call to call.
-VARYING = """\
-(x[i] * x[-i] * x[..., i]).backward()
-x[i:i + 2].sum().backward()
-x[p].sum().backward()
-m[:, p[:2] % 3].sum().backward()
-m[i % 3, p[:2] % 3].sum().backward()
-x[x >= x.sort()[0][3]].sum().backward()
-x.index_select(0, p).sum().backward()
-m.gather(0, p[:3].reshape(1, 3) % 3).sum().backward()
-(x.take(p), x.masked_select(x == x[i]), x.sort()[0], x.topk(2)[0], x.argsort(), x.select(0, i), x.narrow(0, i, 2))
-(x.index_add(0, p[:2], x[:2], alpha=a), x.index_fill(0, p, a), x.scatter(0, p, x), x.scatter_add(0, p, x))
-y = x * 1; y[i] = x[i]**2; y[p] = a; y[p[:2]] += 1; y[i:i + 2].mul_(a); y.sum().backward()
-torch.nn.functional.embedding(p % 3, m, padding_idx=1).sum().backward()
-torch.nn.functional.nll_loss(m, p[:3] % 3, weight=torch.tensor([a, 1, 2])).backward()
-(x.clamp(max=a), x.clamp(a, a + 1), x.clamp_min(a), f.hardtanh(x, -a, a))
-((x.abs() + 1)**(a + 4)).sum().backward()
-(torch.add(x, x, alpha=a), torch.sub(x, x, alpha=a), x.norm(a + 4), torch.lerp(x, x, a), x * a, x / a, a - x)
-(torch.addcmul(x, x, x, value=a), torch.addcdiv(x, x, x + 9, value=a), torch.xlogy(x, a), torch.logit(x, eps=a / 9))
-(x * 1).add_(x, alpha=a).sum().backward()
-(f.leaky_relu(x, a), f.elu(x, a), f.celu(x, a), f.softshrink(x, a), f.hardshrink(x, a), f.threshold(x, a, a))
-(f.softplus(x, a, a), f.huber_loss(x, x + 1, delta=a), f.smooth_l1_loss(x, x + 1, beta=a), f.pad(x, (1, 1), value=a))
-(f.layer_norm(x, (6,), eps=a), f.batch_norm(m, None, None, training=True, eps=a), f.dropout(x, a / 2))
-torch.autograd.grad((x[p] * x[i:i + 1]**(a + 4)).sum(), x, create_graph=True)[0].sum().backward()
-torch.func.jvp(lambda z: z[p] * z[i] + z.clamp(max=a), (x.detach(),), (x.detach(),))
-"""
-SETUP = """\
-import torch, torch.nn.functional as f
-torch.manual_seed({seed})
-a, i, p = {seed} / 10, {seed}, torch.randperm(6)
-x = torch.randn(6, requires_grad=True)
-m = torch.randn(3, 3, requires_grad=True)
-"""
-
-
-def kept_after(line, seed):
-    """Return the keys of the recipes that are kept after a script has run."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        ending = run(Script(SETUP.format(seed=seed) + line, "script.py", None))
-    assert ending.error is None, ending.error
-    return {*recipes._RECIPES}
-
-
-def parts(key):
-    """Yield what a key consists of."""
-    for part in key:
-        yield from parts(part) if isinstance(part, tuple) else [part]
-
-
-@pytest.mark.parametrize("line", VARYING.splitlines())
-def test_a_recipe_is_kept_for_a_kind_of_call_and_not_for_its_numbers(line):
-    before = kept_after(line, 1)
-    assert kept_after(line, 3) == before
-    for part in parts(before):
-        is_static = part is None or isinstance(part, str | bool | int | np.dtype)
-        assert is_static or (isinstance(part, range) and part.start == 0), part
 
 
 def test_slices_of_nothing_are_told_apart_from_those_that_count_down():

@@ -16,7 +16,6 @@ from gradcli.text.wrapping import broken, cells, wrapped
 
 NETWORK = "h=relu(X@W1+b1); z=h@W2; loss=mean((z-t)**2)"
 CHAIN = "h1=sin(x); " + "; ".join(f"h{k}=sin(h{k - 1})*{k}" for k in range(2, 61))
-SHORT_CHAIN = "h1=sin(x); " + "; ".join(f"h{k}=sin(h{k - 1})*{k}" for k in range(2, 11))
 SHAPES = {"X": (8, 16), "W1": (16, 12), "b1": (12,), "W2": (12, 2), "t": (8, 2)}
 
 # a command line, and how many lines its page may have
@@ -24,21 +23,14 @@ ARRAYS = "--at X=@X.npy,W1=@W1.npy,b1=@b1.npy,W2=@W2.npy,t=@t.npy --wrt W1,b1,W2
 PAGES = {
     "network steps": (f"backward '{NETWORK}' {ARRAYS} --steps", 110),
     "network": (f"backward '{NETWORK}' {ARRAYS}", 60),
-    "network formulas": (
-        f"backward '{NETWORK}' --shape X=8x16,W1=16x12,b1=12,W2=12x2,t=8x2 --wrt W1,b1,W2 --steps",
-        110,
-    ),
     "batch norm by hand": (
         "backward 'm=mean(x,axis=0); s=var(x,axis=0,correction=0); n=(x-m)/sqrt(s+1e-5); y=g*n+b' "
         "--at x=[[1,2],[3,5],[4,9]],g=[1,2],b=[0,1] --v ones --steps",
         120,
     ),
     "batch_norm steps": ("backward 'y=batch_norm(x)' --at x=[[1,2],[3,5],[4,9]] --v [[1,0],[0,1],[1,1]] --steps", 120),
-    "batch_norm": ("backward 'y=batch_norm(x)' --at x=[[1,2],[3,5],[4,9]] --v [[1,0],[0,1],[1,1]]", 60),
     "softmax": ("backward 'p=softmax(z); L=-sum(t*log(p))' --at z=[1,2,3],t=[0,0,1] --wrt z --steps", 70),
     "cross_entropy steps": ("backward 'L=cross_entropy(z,2)' --at z=[1,2,3] --steps", 70),
-    "cross_entropy": ("backward 'L=cross_entropy(z,[2,0,1])' --at z=[[1,2,3,4],[3,1,2,0],[0,1,5,2]]", 60),
-    "layer": ("backward 'h=relu(X@W1)' --at X=@X.npy,W1=@W1.npy --v ones", 60),
     "layer steps": ("backward 'h=relu(X@W1)' --at X=@X.npy,W1=@W1.npy --v ones --steps", 110),
     "layer_norm": ("backward 'y=layer_norm(x,4)' --at x=[[1,2,3,5],[2,2,1,0]] --v ones", 60),
     "conv2d formulas": ("backward 'y=conv2d(x,w)' --shape x=1x1x4x4,w=1x1x2x2 --v ones", 60),
@@ -50,13 +42,9 @@ PAGES = {
         60,
     ),
     "quadratic form": ("backward 'y=x.T@A@x' --shape x=3,A=3x3", 60),
-    "quadratic form at a point": ("backward 'y=x.T@A@x' --at x=[1,2,3],A=[[1,0,2],[0,1,0],[1,1,1]]", 60),
     "least squares": ("backward 'L=sum((X@w-t)**2)' --shape X=5x3,w=3,t=5 --wrt w", 60),
     "long formula steps": ("backward 'y=sin(x)*exp(-x**2/2)/sqrt(1+x**4)+log(1+x**2)*tanh(x)' --at x=0.7 --steps", 80),
-    "long formula": ("backward 'y=sin(x)*exp(-x**2/2)/sqrt(1+x**4)+log(1+x**2)*tanh(x)'", 60),
-    "four of three": ("backward 'y0=sin(a*b)*c; y1=exp(a)*b/c; y2=a*b*c; y3=a**b' --at a=1.5,b=2.5,c=0.3 --v ones", 60),
     "calls": ("backward 'y=x**2' --at x=1 --v 1,10,100,1000", 60),
-    "calls of a vector": ("backward 'y=A@x' --at A=[[1,2],[3,4]],x=[5,6] --v 1,0 --v 0,1 --v 1,1", 60),
     "calls of many leaves": (
         f"backward y={'*'.join(f'w{k}' for k in range(40))} --at {','.join(f'w{k}=1' for k in range(40))} --v 1 --v 9",
         80,
@@ -64,33 +52,23 @@ PAGES = {
     "retained": ("backward 'r=norm(x-c); y=1/r' --at x=[1,2,2],c=[0,0,0] --retain all --steps", 60),
     "corners": ("backward 'y=max(x)+abs(x[0])' --at x=[0,3,3]", 60),
     "det": ("backward 'y=det(A)+trace(inv(A))' --at A=[[2,1],[1,3]]", 60),
-    "assembled": ("backward 'y=[x[0]**2,x[1]**2,x[2]**2,x[3]**2,x[4]**2,x[5]**2]' --at x=[1,2,3,4,5,6] --v ones", 60),
-    "large vector": ("backward 'y=cumsum(x)*w' --at x=[1,2,3,4,5,6,7,8,9,10,11,12,13,14],w=2 --v ones", 60),
     "long chain": (f"backward '{CHAIN}' --at x=1", 60),
-    "chain steps": (f"backward '{SHORT_CHAIN}' --at x=1 --steps", 80),
     "long names": (
         "backward 'a_long_name_of_a_variable=the_first_input**2; the_output=a_long_name_of_a_variable*the_second_input'"
         " --at the_first_input=1.5,the_second_input=2",
         60,
     ),
     "softmax jacobian": ("jacobian 'p=softmax(z)' --shape z=3", 60),
-    "softmax jacobian at a point": ("jacobian 'p=softmax(z)' --at z=[1,2,3,4]", 60),
-    "matmul jacobian": ("jacobian 'y=x@M' --shape x=3,M=3x3", 60),
     "sparse jacobian": ("jacobian 'y=(x[1:]-x[:-1])**2' --shape x=30", 120),
     "jacobian steps": (
         "jacobian 'y0=sin(a*b)*c; y1=exp(a)*b/c; y2=a*b*c; y3=a**b' --at a=1.5,b=2.5,c=0.3 --steps",
         110,
     ),
     "layer jacobian": ("jacobian 'h=relu(X@W1)' --shape X=8x16,W1=16x12", 60),
-    "layer norm jacobian": ("jacobian 'y=layer_norm(x,4)' --shape x=2x4", 60),
     "layer norm and its weights": ("backward 'y=layer_norm(x,4); L=sum(y*w)' --shape x=2x4,w=2x4", 60),
     "attention": ("backward 'y=softmax(q@k.T,axis=1)@u' --shape q=3x2,k=4x2,u=4x2 --v ones", 60),
     "hessian": ("hessian 'y=exp(-a**2-b**2)*sin(a*b)*c' --at a=0.3,b=0.4,c=2", 60),
     "jvp": ("jvp 'h=relu(X@W1); y=sum(h**2)' --at X=[[1,2],[3,4]],W1=[[1,0],[0,1]] --u X=[[1,0],[0,1]] --steps", 60),
-    "two points": ("jacobian 'y=x**2' --at x=3 --at x=4", 60),
-    "density": ("jacobian 'y=exp(-(x-m)**2/(2*s**2))/sqrt(2*pi*s**2)'", 60),
-    "not finite": ("backward 'y=log(x)' --at x=[0,-1,2] --v ones", 60),
-    "where": ("backward 'y=where(x>0,x**2,-x)*w' --at x=[-1,0,2],w=3 --v 1,2,3", 60),
 }
 
 

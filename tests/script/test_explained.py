@@ -156,18 +156,6 @@ def test_a_package_that_is_not_installed_is_named_with_the_command_that_installs
     assert f"fix: `python -m pip install {package}` where gradcli is installed" in told
 
 
-def test_a_module_that_a_package_lacks_is_nothing_to_install(cli):
-    assert "pip install" not in cli("run", "-c", "import numpy.nosuch").err
-
-
-def test_what_is_none_and_no_gradient_is_not_sent_to_the_guide_s_words_on_gradients(cli):
-    text = "import torch\nx = torch.ones(2, requires_grad=True)\n"
-    for ending, pointed in (("x.grad_fn.next_functions", False), ("g = x.grad\ng.zero_()", True)):
-        told = cli("run", "-c", text + ending + "\n").err
-        assert "'NoneType' object has no attribute" in told
-        assert ("more: gradcli explain zero-grad" in told) == pointed
-
-
 CHECKPOINT = """\
 import torch
 from torch.utils.checkpoint import checkpoint

@@ -139,13 +139,6 @@ def test_a_number_as_v_becomes_a_tensor_of_the_shape_of_y_wherever_the_number_is
     assert error_of(fixed) == ""
 
 
-def test_a_dtype_of_numpy_that_is_called_is_no_function_of_torch():
-    text = f"{X}loss = np.float64(x).sum()\nloss.backward()\n".replace("import torch", "import torch, numpy as np")
-    told = answer(ending(text).error, Script(text, "script.py", None))
-    assert "A backward starts from loss" in told.reason
-    assert told.changes == []
-
-
 def test_a_count_that_has_nothing_to_do_with_a_function_has_no_answer():
     for text in ("a, b = [1]\n", "def forward(ctx, x): ...\nforward(1)\n", "for i in 3.0: ...\n"):
         assert why(ending(text).error, Script(text, "script.py", None)) == ""
@@ -185,12 +178,6 @@ def test_strings_and_comments_are_not_edited(text, fixed):
     assert error_of(changed(text, changes)) == ""
 
 
-def test_what_is_not_recorded_is_told_with_its_condition():
-    text = said(SLIPS["a function that goes back, called for two losses"])
-    assert "keep the graph in the first call, if the weights stay as they are until the second one; if they" in text
-    assert "change, compute the loss again after the change" in text
-
-
 def test_the_script_runs_once_whatever_is_said_of_its_error(cli):
     code = f"print('once')\n{SLIPS['a gradient penalty before the loop']}"
     assert cli("run", "-c", code).out.count("once") == 1
@@ -198,16 +185,6 @@ def test_the_script_runs_once_whatever_is_said_of_its_error(cli):
 
 def said(text):
     return " ".join(why(ending(text).error, Script(text, "script.py", None)).split())
-
-
-def test_a_state_that_is_carried_is_named():
-    text = said(BROKEN["a recurrent network carries its state"])
-    assert "The next round reads h with the graph of this one." in text
-    assert "line 11: optimizer.step() h = h.detach()" in text
-
-
-def test_it_is_told_where_v_comes_from():
-    assert "It comes from line 4, `v = torch.ones(3)`." in said(BROKEN["v of another length"])
 
 
 def test_lines_are_those_of_the_file_where_they_stand(tmp_path, cli):
