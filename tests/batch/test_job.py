@@ -121,28 +121,6 @@ def counted(*results, start=0):
 NAN, INF = np.nan, np.inf
 
 
-@pytest.mark.parametrize(
-    ("results", "points", "bad", "first", "value"),
-    [
-        ([[1.0, 2, 3]], 3, 0, None, None),
-        ([[1.0, INF, 3, NAN]], 4, 2, 1, INF),
-        ([[1.0, 2], [3.0, -INF], [NAN, 1.0]], 6, 2, 3, -INF),
-        ([[NAN], [NAN], [1.0]], 3, 2, 0, NAN),
-        ([[[1.0, 2, 3], [1, INF, INF]]], 3, 2, 1, [2, INF]),
-        ([[[[1.0, 2, NAN], [1, 1, NAN]]]], 3, 1, 2, [[NAN, NAN]]),
-    ],
-)
-def test_the_points_that_are_not_finite_are_counted(results, points, bad, first, value):
-    tally = counted(*results)
-    assert (tally.points, tally.not_finite) == (points, bad)
-    if not bad:
-        assert (tally.at, tally.results) == ({}, {})
-        return
-    assert tally.first == first
-    assert {n: v.tolist() for n, v in tally.at.items()} == {"a": first, "x": [1, 1]}
-    np.testing.assert_equal({n: v.tolist() for n, v in tally.results.items()}, {"y.grad": value, "z.grad": [1, 1]})
-
-
 PARTS = [[[1.0, 2]], [[1.0], [INF, NAN]], [[1.0, 1, 1]], [[NAN, 1.0]]]
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import struct
 import subprocess
@@ -77,10 +76,3 @@ def test_a_small_archive_takes_no_large_disk(cli):
     assert "is in Fortran order and takes 136 MiB of disk unpacked" in outcome.err
     np.savez_compressed("x.npz", x=np.asfortranarray(np.random.default_rng(0).normal(size=(1000, 2))))
     cli.done("backward", "y=sum(x)", "--points", "x.npz", "--output", "y.npz")
-
-
-@pytest.mark.parametrize("depth", [3, 33, 40, 900])
-def test_gradients_on_standard_input_may_be_nested_in_any_depth(cli, depth):
-    nested = json.loads("[" * depth + "1" + "]" * depth)
-    told = cli.refused("backward", "y=2*x", "--at", "x=1", "--v", "-", stdin=json.dumps({"grad": {"y": nested}}))
-    assert "y" in said(told)

@@ -180,17 +180,6 @@ def test_the_line_of_pytorch(cli, arguments, pytorch):
 # Several calls
 
 
-@pytest.mark.parametrize(("count", "written", "left_out"), [(2, 2, 0), (6, 6, 0), (7, 5, 2), (8, 5, 3), (20, 5, 15)])
-def test_lines_of_pytorch(cli, count, written, left_out):
-    calls = [option for k in range(1, count + 1) for option in ("--v", str(k))]
-    out = cli.done("backward", "y=x**2", "--at", "x=1", *calls).out
-    lines = [line.strip() for line in out.partition("in PyTorch:")[2].splitlines()[1:]]
-    assert len([line for line in lines if "backward(" in line]) == written
-    assert [line for line in lines if "more" in line] == [f"# … and {left_out} calls more"] * bool(left_out)
-    assert lines[-1] == f"y.backward(torch.tensor({count}.))"
-    assert all("retain_graph=True" in line for line in lines[:-1] if "backward" in line)
-
-
 # Steps
 
 

@@ -1,8 +1,5 @@
 """Constant indices: a setting of any size, and the nodes that take and put elements."""
 
-import pickle
-import time
-
 import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
@@ -12,7 +9,6 @@ from gradcli.engine.compiled import Compiled
 from gradcli.graph.graph import Graph
 from gradcli.graph.index_arrays import IndexArray, scatter_add, take
 from gradcli.graph.node import leaf
-from gradcli.graph.rewrite import optimise
 
 # How x is shaped, and an index that NumPy has too, with the same meaning.
 INDICES = [
@@ -58,31 +54,6 @@ def test_an_index_takes_what_numpys_takes(shape, text):
         np.add.at(expected[..., p], key, g[..., p])
     grads = evaluate(vjp(parse(f"y = x{text}", x=shape)), {"x": x, "y.v": g})
     assert_array_equal(grads["x.grad"], expected)
-
-
-def test_a_million_places_are_one_setting():
-    numbers = np.random.default_rng(0).integers(0, 1000, 1_000_000)
-    x = leaf((1000,))
-    start = time.perf_counter()
-    first, second = (take(x, 0, IndexArray.of(numbers)) for _ in range(2))
-    graph = optimise(Graph.of({"x": x}, {"y": first * second}))
-    assert [n.op for n in graph.nodes] == ["input", "take", "mul"]
-    backward = vjp(graph)
-    found = evaluate(backward, {"x": np.ones((1000, 1)), "y.v": np.ones((1_000_000, 1))})["x.grad"]
-    assert time.perf_counter() - start < 5
-    assert_array_equal(found[:, 0], 2.0 * np.bincount(numbers, minlength=1000))
-
-
-def test_a_graph_with_places_is_pickled_without_what_was_worked_out():
-    x = leaf((4,))
-    places = IndexArray.of([3, 0, 3])
-    graph = Graph.of({"x": x}, {"y": scatter_add(take(x, 0, places), 0, places, 4)})
-    at = {"x": np.arange(4.0)[:, None]}
-    before = pickle.dumps(graph)
-    expected = evaluate(graph, at)["y"]
-    assert_array_equal(expected[:, 0], [0, 0, 0, 6])
-    assert pickle.dumps(graph) == before
-    assert_array_equal(evaluate(pickle.loads(before), at)["y"], expected)
 
 
 def test_what_is_put_goes_into_any_memory():
