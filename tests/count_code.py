@@ -15,7 +15,7 @@ from collections import Counter
 from pathlib import Path
 
 PACKAGE = Path(__file__).parents[1] / "gradcli"
-TABLES, SCRIPTS = (".txt", ".json"), (".c", ".js", ".css")
+TABLES, SCRIPTS = (".txt", ".json"), (".c", ".js", ".css", ".html")
 KINDS = ("files", "lines", "nodes", "tables", "scripts")
 _LAYOUT = {tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER}
 _REMARKS = ("#", "//", "/*", "*")

@@ -53,26 +53,17 @@ def document(title: str, body: str, program: str, more: str = "") -> str:
     style = _dense(file_text("live.css") + more)
     code = _dense(f"const WORDS = {_json(words())};\n{program}{script()}")
     policy = f"default-src 'none'; style-src '{_hash(style)}'; script-src '{_hash(code)}'; {_NOTHING}"
-    return "\n".join(
-        [
-            "<!doctype html>",
-            '<html lang="en">',
-            "<head>",
-            '<meta charset="utf-8">',
-            f'<meta http-equiv="Content-Security-Policy" content="{policy}">',
-            '<meta name="viewport" content="width=device-width, initial-scale=1">',
-            '<meta name="color-scheme" content="light dark">',
-            f"<title>{text(title[:200])}</title>",
-            f"<style>{style}</style>",
-            "</head>",
-            "<body>",
-            body,
-            f"<script>{code}</script>",
-            "</body>",
-            "</html>",
-            "",
-        ]
-    )
+    return filled("page.html", policy=policy, title=text(title[:200]), style=style, body=body, code=code)
+
+
+def filled(template: str, **parts: str) -> str:
+    """Return a template of this folder with its parts, and with the words of the table, buttons and switches."""
+    makers: dict[str, Callable[..., str]] = {"word": word, "button": button, "switch": switch}
+
+    def part(match: re.Match[str]) -> str:
+        return makers[match[1]](*filter(None, match.groups()[1:])) if match[1] else parts[match[2]]
+
+    return re.sub(r"\{(?:(word|button|switch) )?([\w-]+)(?:=(\w+))?\}", part, file_text(template))
 
 
 def live_document(page: LivePage, program: str, horizontal: bool = False, notes: Sequence[str] = ()) -> str:
@@ -89,14 +80,7 @@ def live_section(page: LivePage, number: int, lean: bool = False, horizontal: bo
     A `lean` one leaves attributes of its many numbers to the script.
     """
     key = f"live-{number}"
-    return "\n".join(
-        [
-            f'<section class="live" data-live="{key}" aria-label="{text(page.title[:200])}">',
-            *_Section(page, key, lean, horizontal).lines(),
-            "</section>",
-            f'<script type="application/json" id="{key}">{_json(data(page, key))}</script>',
-        ]
-    )
+    return filled("section.html", **_Section(page, key, lean, horizontal).parts(), data=_json(data(page, key)))
 
 
 def data(page: LivePage, key: str) -> dict[str, Any]:
@@ -161,59 +145,36 @@ class _Section:
         self.images = {box.name for box in page.drawing.boxes if box.image}
         self.fields = 0
 
-    def lines(self) -> Iterator[str]:
-        yield f'<div class="headline">{self.headline()}{self.toolbar()}</div>{self.copied()}'
-        yield '<div role="status"><ul class="alarms" data-part="alarms" hidden></ul></div>'
-        yield '<div class="columns"><div class="left">'
-        yield from self.card("inputs", self.inputs(), f'<p class="quiet screen">{word("hint")}</p>')
-        yield from self.card("system", self.system())
-        if self.page.jacobian is not None:
-            label = f'tabindex="0" role="group" aria-label="{word("matrix")}"'
-            yield from self.card("matrix", [f'<div class="scroll" data-part="jacobian" {label}></div>'])
-        yield '</div><div class="middle">'
-        yield from self.card(
-            "graph",
-            [*self.steps(), f'<div class="scroll drawing">{drawn(self.page, self.horizontal)}</div>', self.meaning()],
-            self.view(),
-        )
-        yield '<div class="more">'
-        yield from self.card("focus", [f'<div data-part="focus"><p class="quiet">{word("focusNothing")}</p></div>'])
-        yield from self.card("plot", ['<div data-part="plot"></div>'])
-        yield from self.card("descent", self.descent())
-        yield "</div></div></div>"
-        yield '<p class="hidden" data-part="live" aria-live="polite"></p>'
-
-    def headline(self) -> str:
-        """Return what stays on the screen: the loss, what the last change did to it, and its last values."""
-        page = self.page
-        first = next((page.nodes[k] for k in page.wrt if page.nodes[k].bar), None)
+    def parts(self) -> dict[str, str]:
+        """Return the parts of the template."""
+        page, nodes = self.page, self.page.nodes
+        first = next((nodes[k] for k in page.wrt if nodes[k].bar), None)
         says = say("headlineSays", first.bar, page.scalar, first.name) if first else ""
         says = says.removeprefix(f"{first.bar} = ") if first and not page.drawing.barred else says
-        return (
-            '<p data-headline><code data-part="loss"></code> <span data-part="trend"></span></p>'
-            f'<svg class="trend" data-part="curve" viewBox="0 0 100 24" role="img" aria-label="{word("trend")}"></svg>'
-            f'<p class="quiet">{text(says)}</p>'
+        leaves = [nodes[k] for k in page.wrt] or [n for n in nodes if n.bar]
+        barred = next((n for n in leaves if isinstance(n.bar, AdjointName) and n.bar.barred), None)
+        kinds = {n.kind for n in nodes if n.name}
+        looks = [kind for kind in ("leaf", "intermediate", "output") if kind in kinds]
+        data = {k for k in page.wrt if nodes[k].shape and _DATA.fullmatch(nodes[k].name)}
+        fixed = data if len(data) < len(page.wrt) else set()
+        box = '<label><input type="checkbox" data-moves="{}"{}> {}</label>'
+        matrix = (
+            f'<section class="card matrix"><h2>{word("matrix")}</h2>\n<div class="scroll" data-part="jacobian" '
+            f'tabindex="0" role="group" aria-label="{word("matrix")}"></div>\n</section>\n'
         )
-
-    def card(self, name: str, lines: Iterator[str] | Sequence[str], more: str = "") -> Iterator[str]:
-        yield f'<section class="card {name}"><h2>{word(name)}</h2>{more}'
-        yield from lines
-        yield "</section>"
-
-    def toolbar(self) -> str:
-        names = ["reset", "undo", *(["command"] if self.page.command else [])]
-        names += [*(["pytorch"] if self.page.pytorch else []), "link"]
-        buttons = "".join(button(name) for name in names)
-        return f'<div class="buttons screen" role="toolbar">{buttons}</div>'
-
-    def copied(self) -> str:
-        """Return the panel of what was copied, over the page."""
-        return (
-            '<div class="copied" data-part="copied" hidden><label data-part="copied-title" '
-            f'for="{self.key}-copied">{word("copyThis")}</label>'
-            f'<textarea id="{self.key}-copied" data-part="copied-text" rows="4" readonly></textarea>'
-            f"{button('close')}</div>"
-        )
+        return {
+            "key": self.key,
+            "title": text(page.title[:200]),
+            "inputs": "\n".join(self.inputs()),
+            "system": "\n".join(self.system()),
+            "drawing": drawn(page, self.horizontal),
+            "says": text(says),
+            "copying": "".join(button(name) for name in ("command", "pytorch") if getattr(page, name)),
+            "matrix": matrix if page.jacobian is not None else "",
+            "looks": "".join(f'<span class="key {kind}">{word(kind)}</span>' for kind in looks),
+            "meaning": text(say("adjointIs", barred.bar, page.scalar, barred.name)) if barred else "",
+            "moves": "\n".join(box.format(k, "" if k in fixed else " checked", text(nodes[k].name)) for k in page.wrt),
+        }
 
     # Inputs
 
@@ -228,10 +189,6 @@ class _Section:
             else:
                 yield self.heading(k, n) + self.large(k, n, "input")
             yield "</div>"
-        yield (
-            f'<p class="calls"><span data-part="calls">{word("oneCall")}</span> <span class="buttons screen">'
-            f"{button('call')}{button('zero')}</span></p>"
-        )
 
     def heading(self, k: int, n: LiveNode) -> str:
         """Return the line above an array: its name and its shape."""
@@ -354,61 +311,6 @@ class _Section:
             return value + ("" if adjoints is None else self.mark("adjoint", k, i, names[i], float(adjoints[i])))
 
         return grid(n.shape, cell)
-
-    # The picture
-
-    def steps(self) -> Iterator[str]:
-        names = ("first", "previous", "next", "last", "play")
-        yield f'<div class="steps screen"><div class="buttons" role="toolbar" aria-label="{word("steps")}">'
-        yield "".join(button(name) for name in names)
-        yield switch("guess")
-        yield '<span class="quiet" data-part="place"></span></div>'
-        yield f'<div class="passes">{button("forward")}<div class="ticks" data-part="forward"></div>'
-        yield f'{button("backward")}<div class="ticks" data-part="backward"></div></div>'
-        yield f'<p class="sentence" aria-live="polite"><code data-step data-part="sentence">{word("stepAll")}</code>'
-        field = f'<input data-guess class="field" type="text" aria-label="{word("guessLabel")}">'
-        yield f'<span data-part="guess" hidden>{field}'
-        yield '<span data-part="guessed"></span></span></p></div>'
-
-    def view(self) -> str:
-        """Return the buttons for the size of the picture, and to show it alone."""
-        buttons = f"{button('zoom-out')}{button('zoom-in')}{switch('fit')}{switch('present')}"
-        return f'<div class="buttons view screen" role="toolbar" aria-label="{word("view")}">{buttons}</div>'
-
-    def meaning(self) -> str:
-        """Return the legend: the meaning of an adjoint, and of L."""
-        page = self.page
-        leaves = [page.nodes[k] for k in page.wrt] or [n for n in page.nodes if n.bar]
-        first = next((n for n in leaves if isinstance(n.bar, AdjointName) and n.bar.barred), None)
-        parts = [text(say("adjointIs", first.bar, page.scalar, first.name))] if first else []
-        kinds = dict.fromkeys(n.kind for n in page.nodes if n.name)
-        looks = "".join(
-            f'<span class="key {kind}">{word(kind)}</span>'
-            for kind in ("leaf", "intermediate", "output")
-            if kind in kinds
-        )
-        corners = '<span class="corners" data-part="corners"></span>'
-        return f'<p class="meaning">{looks}<code>{",  ".join(parts)}</code>{corners}</p>'
-
-    # Descent
-
-    def descent(self) -> Iterator[str]:
-        key = f"{self.key}-rate"
-        yield (
-            f'<p class="quiet">{word("descentSays")}</p>'
-            f'<p class="line screen"><label for="{key}">{word("rate")}</label>'
-            f'<input id="{key}" class="field" data-part="rate" type="text" inputmode="decimal" value="0.1">'
-            f'<span class="buttons">{button("descend")}{button("descend-many", "descendMany")}</span></p>'
-        )
-        nodes = self.page.nodes
-        data = [k for k in self.page.wrt if nodes[k].shape and _DATA.fullmatch(nodes[k].name)]
-        data = [] if len(data) == len(self.page.wrt) else data
-        yield '<p class="moves screen">'
-        for k in self.page.wrt:
-            name = text(self.page.nodes[k].name)
-            checked = "" if k in data else " checked"
-            yield f'<label><input type="checkbox" data-moves="{k}"{checked}> {name}</label>'
-        yield '</p><p class="quiet" data-part="update"></p><div data-part="losses"></div>'
 
 
 def grid(shape: Shape, cell: Callable[[int], str]) -> str:
