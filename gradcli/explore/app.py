@@ -33,6 +33,13 @@ _KEYS = (
     ("↑↓", "field"), ("←→", "change"), ("Enter", "type"), ("u", "undo"), ("r", "reset"), ("s", "steps"), ("g", "graph"),
     ("n p", "step"), ("c", "call"), ("z", "zero"), ("d", "descend"), ("/", "guide"),
 )  # fmt: skip
+_ACTIONS = {
+    "up": "focus_field(-1)", "down": "focus_field(1)", "left": "step(-1)", "right": "step(1)",
+    "shift+left": "step(-10)", "shift+right": "step(10)", "enter": "type", "u": "undo", "r": "reset", "s": "steps",
+    "g": "graph", "n": "pass(1)", "p": "pass(-1)", "c": "call", "z": "zero", "d": "descend", "slash": "guide",
+    "pageup": "page(-1)", "pagedown": "page(1)", "escape": "cancel", "q": "leave",
+}  # fmt: skip
+_FIRST = {"shift+tab": "focus_field(-1)", "tab": "focus_field(1)", "ctrl+q": "leave", "ctrl+c": "interrupt"}
 
 
 class Setting(NamedTuple):
@@ -79,51 +86,13 @@ class Guide(ModalScreen[None]):
 class ExplorerApp(App[None]):
     """The explorer; it keeps its last state when it ends."""
 
-    CSS = """
-    Screen { layers: base; }
-    #title { height: auto; text-style: bold; padding: 0 1; }
-    #left { padding: 0 1; }
-    #fields { height: auto; }
-    #plot { height: auto; margin-top: 1; }
-    #page { padding: 0 1; scrollbar-size-vertical: 1; }
-    #notice { height: auto; padding: 0 1; color: $text-warning; }
-    #keys { height: auto; padding: 0 1; color: $text-muted; }
-    #prompt { height: auto; padding: 0 1; display: none; }
-    #line { height: 1; }
-    #name { width: auto; text-style: bold; }
-    #typed { width: 1fr; height: 1; border: none; padding: 0; }
-    #wrong { height: auto; color: $text-error; }
-    Guide { align: center middle; }
-    #guide { width: 100%; height: 100%; padding: 1 3; background: $surface; }
-    """
+    CSS_PATH = "app.tcss"
     ENABLE_COMMAND_PALETTE = False
     AUTO_FOCUS = None
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("up", "focus_field(-1)"),
-        Binding("down", "focus_field(1)"),
-        Binding("shift+tab", "focus_field(-1)", priority=True),  # which the screen has a use for, too
-        Binding("tab", "focus_field(1)", priority=True),
-        Binding("left", "step(-1)"),
-        Binding("right", "step(1)"),
-        Binding("shift+left", "step(-10)"),
-        Binding("shift+right", "step(10)"),
-        Binding("enter", "type"),
-        Binding("u", "undo"),
-        Binding("r", "reset"),
-        Binding("s", "steps"),
-        Binding("g", "graph"),
-        Binding("n", "pass(1)"),
-        Binding("p", "pass(-1)"),
-        Binding("c", "call"),
-        Binding("z", "zero"),
-        Binding("d", "descend"),
-        Binding("slash", "guide"),
-        Binding("pageup", "page(-1)"),
-        Binding("pagedown", "page(1)"),
-        Binding("escape", "cancel"),
-        Binding("q", "leave"),
-        Binding("ctrl+q", "leave", priority=True),
-        Binding("ctrl+c", "interrupt", priority=True),
+        *(Binding(key, action) for key, action in _ACTIONS.items()),
+        # Keys that the screen has a use for, too.
+        *(Binding(key, action, priority=True) for key, action in _FIRST.items()),
     ]
 
     def __init__(self, explorer: Explorer, setting: Setting) -> None:
@@ -352,10 +321,7 @@ class ExplorerApp(App[None]):
 
     def action_undo(self) -> None:
         """Go back by one change."""
-        if self.explorer.undo():
-            self._do(lambda: None)
-        else:
-            self.tell("nothing to undo")
+        self._do(lambda: None) if self.explorer.undo() else self.tell("nothing to undo")
 
     def action_reset(self) -> None:
         """Go back to the first values."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from html import escape
+from pathlib import Path
 
 from gradcli.pages.results import PLAIN
 from gradcli.pages.sections import (
@@ -29,35 +30,7 @@ from gradcli.report.mathml import mathml
 from gradcli.report.text_math import TextWriter
 from gradcli.text.wrapping import visible
 
-STYLE = """
-.gradcli { --ink: #1c1c1e; --quiet: #55555c; --ground: #fff; --raised: #f4f4f6; --line: #c9c9d2;
-  color: var(--ink); background: var(--ground); color-scheme: light dark; max-width: 860px; margin: 0 auto;
-  padding: 12px 20px 32px; font: 16px/1.55 system-ui, sans-serif; }
-@media (prefers-color-scheme: dark) {
-  .gradcli { --ink: #ececf0; --quiet: #b0b0ba; --ground: #16161a; --raised: #212127; --line: #4a4a54; }
-}
-.gradcli h1 { font-size: 22px; line-height: 1.25; margin: 8px 0 14px; }
-.gradcli h2 { font-size: 14px; color: var(--quiet); font-weight: 600; margin: 22px 0 6px; }
-.gradcli p { margin: 6px 0; }
-.gradcli .display { overflow-x: auto; margin: 8px 0; }
-.gradcli math { font-size: 1.05em; }
-.gradcli math[display=block] { width: max-content; }
-.gradcli mtable.aligned > mtr > mtd, .gradcli mtable.cases > mtr > mtd { padding: 3px 2px; text-align: left; }
-.gradcli mtable.cases > mtr > mtd { padding-right: 12px; }
-.gradcli mtable.aligned > mtr > mtd:first-child { text-align: right; }
-.gradcli mtable.array > mtr > mtd { padding: 4px 9px; }
-.gradcli mtable.pmatrix > mtr > mtd { padding: 2px 5px; }
-.gradcli mtr.ruled > mtd { border-top: 1px solid var(--ink); }
-.gradcli mtd.barred { border-left: 1px solid var(--ink); }
-.gradcli .tt, .gradcli code { font-family: ui-monospace, "DejaVu Sans Mono", Consolas, monospace; font-size: 0.93em; }
-.gradcli .images { font: 11px monospace; background: #fff; max-width: 100%; }
-.gradcli .it { font-style: italic; }
-.gradcli .bf { font-weight: 700; }
-.gradcli pre { background: var(--raised); padding: 10px 12px; border-radius: 6px; overflow-x: auto; line-height: 1.4; }
-.gradcli table { border-collapse: collapse; display: block; overflow-x: auto; }
-.gradcli th, .gradcli td { text-align: left; padding: 3px 14px 3px 0; border-bottom: 1px solid var(--line); }
-@media print { .gradcli { max-width: none; padding: 0; } .gradcli pre { white-space: pre-wrap; } }
-"""
+STYLE = "\n" + Path(__file__).with_name("page.css").read_text("utf-8")
 _OWN_STYLE = f"<style>{STYLE}</style>\n"
 _BODY = """<style>
 body { margin: 0; background: #fff; }
