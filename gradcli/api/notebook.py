@@ -49,9 +49,9 @@ def show_verdicts() -> None:
     """Register the display of verdicts, in notebooks and by `print`: their page."""
     from gradcli.pages.check.verdicts import CheckResult
 
-    _give(CheckResult, "__str__", verdicts_text)
-    _give(CheckResult, "__repr__", verdicts_text)
-    _give(CheckResult, "_repr_markdown_", verdicts_markdown)
+    _give(CheckResult, "__str__", verdicts)
+    _give(CheckResult, "__repr__", verdicts)
+    _give(CheckResult, "_repr_markdown_", lambda result: verdicts(result, "markdown"))
 
 
 def _give(kind: type, name: str, method: Any) -> None:
@@ -103,22 +103,13 @@ def jacobian_latex(result: SymbolicJacobian) -> str | None:
     return rf"$\displaystyle J = {writer.write(Partial(of, by))} = {writer.write(matrix)}{where}$"
 
 
-def verdicts_text(result: CheckResult) -> str:
-    """Return the page of verdicts as a terminal shows it.
+def verdicts(result: CheckResult, style: str = "table") -> str:
+    """Return the page of verdicts, by default as a terminal shows it.
 
     >>> from gradcli import check
-    >>> print(verdicts_text(check("f = x**2; df/dx = 2*x")))
+    >>> print(verdicts(check("f = x**2; df/dx = 2*x")))
     df/dx = 2*x   right: proved, and finite differences agree at 20 points
     """
-    return _page(result, "table")
-
-
-def verdicts_markdown(result: CheckResult) -> str:
-    """Return the page of verdicts as Markdown."""
-    return _page(result, "markdown")
-
-
-def _page(result: CheckResult, style: str) -> str:
     from gradcli.pages.check.page import check_page
     from gradcli.report.render import Look, render_pages
 

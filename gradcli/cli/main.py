@@ -168,8 +168,12 @@ def _input_error(error: click.ClickException, typed_words: Sequence[str]) -> Inp
         return result
     path = context.command_path if context else " ".join(["gradcli", *typed_words[:1]])
     options, text = _about(error, typed_words)
-    hint = did_you_mean(*_choice(error, context, text)) or f"`{path} --help` shows what it takes"
-    return InputError(_message(error), hint=hint, options=options, text=text)
+    # The typed word where click expects one of a few words, and these.
+    word, known = text, getattr(getattr(getattr(error, "param", None), "type", None), "choices", [])
+    if isinstance(error, click.NoSuchOption) and context:
+        word, known = _MEANT.get(error.option_name, error.option_name), _options(context.command)
+    near = did_you_mean(word, [*known]) if word and known else None
+    return InputError(_message(error), hint=near or f"`{path} --help` shows what it takes", options=options, text=text)
 
 
 def _about(error: click.ClickException, typed_words: Sequence[str]) -> tuple[tuple[str, ...], str | None]:
@@ -247,15 +251,6 @@ def _commands(group: click.Group, context: click.Context) -> dict[str, list[str]
 def _options(command: click.Command | None) -> list[str]:
     """Return the names of a command's options."""
     return [name for p in (command.params if command else ()) for name in p.opts]
-
-
-def _choice(error: click.ClickException, context: click.Context | None, text: str | None) -> tuple[str, list[str]]:
-    """Return the typed word where click expects one of a few words, and these."""
-    if isinstance(error, click.NoSuchOption) and context:
-        options = _options(context.command)
-        return _MEANT.get(error.option_name, error.option_name), options
-    kind = getattr(getattr(error, "param", None), "type", None)
-    return (text, [*kind.choices]) if text and isinstance(kind, click.Choice) else ("", [])
 
 
 def in_command_line(error: Exception, typed_words: Sequence[str]) -> Exception:

@@ -27,14 +27,12 @@ class Plot(NamedTuple):
     high: float
     slope: float
 
-    @property
-    def is_empty(self) -> bool:
-        """Whether the curve is nowhere finite."""
-        return not self.low <= self.high
-
 
 def plot(explorer: Explorer, field: Field, unit: float, columns: int) -> Plot | None:
-    """Return L against an input, 20 of its steps to either side; None for another field, or one too large to plot."""
+    """Return L against an input, 20 of its steps to either side.
+
+    Return None for another field, for one that is too large to plot, and for a curve that is nowhere finite.
+    """
     if field.kind != INPUT or field.at is None or columns < 2:
         return None
     if sum(n.size for n in explorer.graph.nodes) * columns > _NUMBERS:
@@ -50,18 +48,12 @@ def plot(explorer: Explorer, field: Field, unit: float, columns: int) -> Plot | 
     here = explorer.loss_at()
     gradient = explorer.last_gradient()
     slope = float(gradient[field.name][field.at]) if field.name in gradient else math.nan
-    low, high = _bounds(curve)
-    return Plot(xs, curve, here + slope * (xs - value), low, high, slope)
-
-
-def _bounds(curve: Array) -> tuple[float, float]:
-    """Return the lowest and the highest of what is finite, a little apart."""
     finite = curve[np.isfinite(curve)]
     if not finite.size:
-        return math.inf, -math.inf
+        return None
     low, high = float(finite.min()), float(finite.max())
     room = (high - low) * 0.05 or abs(high) * 0.1 or 1.0
-    return low - room, high + room
+    return Plot(xs, curve, here + slope * (xs - value), low - room, high + room, slope)
 
 
 def drawn(plot: Plot, width: int, height: int, braille: bool) -> list[list[tuple[str, str]]]:

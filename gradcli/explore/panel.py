@@ -60,7 +60,7 @@ def plot_rows(explorer: Explorer, field: Field, width: int, height: int, unicode
         return []
     unit = explorer.units.get(field) or unit_of(explorer.value(field))
     result = plot(explorer, field, unit, 2 * width)
-    if result is None or result.is_empty:
+    if result is None:
         return []
     title = f"{explorer.loss} against {field.label}"
     tangent = f", slope {rounded(result.slope, 4)}" if math.isfinite(result.slope) else ""

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 
-from gradcli.pages.sections import Panel, Value
+from gradcli.pages.sections import Panel, Value, Words
 from gradcli.report.images import colours, reduced
-from gradcli.report.latex_math import LatexWriter, escaped
+from gradcli.report.latex_math import LatexWriter
 
 COLOUR = r"\color[RGB]"
 _MOST = 32  # pixels of a side
@@ -22,14 +22,10 @@ def pictures(panels: Sequence[Panel], writer: LatexWriter) -> Iterator[str]:
     for row in range(0, len(panels), _BESIDE):
         some = panels[row : row + _BESIDE]
         yield rf"\[\begin{{array}}{{{'c' * len(some)}}}"
-        yield " & ".join(_title(panel, writer) for panel in some) + r" \\"
+        yield " & ".join(writer.write(Words(panel.title)) for panel in some) + r" \\"
         yield " &\n".join(_image(reduced(panel, _MOST, _MOST)) for panel in some) + r" \\"
         yield " & ".join(_scale(panel, scales) for panel in some)
         yield r"\end{array}\]"
-
-
-def _title(panel: Panel, writer: LatexWriter) -> str:
-    return "".join(rf"\text{{{escaped(p)}}}" if isinstance(p, str) else writer.write(p) for p in panel.title)
 
 
 def _scale(panel: Panel, writer: LatexWriter) -> str:

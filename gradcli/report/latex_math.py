@@ -96,11 +96,8 @@ class LatexWriter(TextWriter):
             case VectorProduct(matrix, vector, first):
                 return rf"{vector}^{{\top}} {matrix}" if first else f"{matrix} {vector}"
             case Listed(items):
-                return self._listed(items)
+                return self._rows(items) if isinstance(items[0], Listed) else column(self._rows(items))
         return self._written(math)
-
-    def _listed(self, items: Sequence[Math]) -> str:
-        return self._rows(items) if isinstance(items[0], Listed) else column(self._rows(items))
 
     def _rows(self, items: Sequence[Math]) -> str:
         """Return a list as a matrix, whose elements may be lists."""

@@ -51,8 +51,7 @@ def explore(options: SystemOptions, cotangents: tuple[str, ...], steps: bool) ->
     notes = Notes()
     system = read_system_of(options, stdin_has_v="-" in cotangents)
     situation = read_situation(system, options, notes)
-    if len(situation.points) > 1:
-        raise InputError(f"explore takes one point, not {len(situation.points)}", hint="use one --at")
+    situation.only("explore takes one point, not {}")
     explorer, setting = _explorer(situation, situation.leaves, cotangents, steps, notes)
     explorer.check = lambda at: check_branch(system.subsystems, situation.graph, at)
     command = explored(explorer, setting, options.words)

@@ -84,8 +84,6 @@ def export(
     format_of(to, output, by_ending(to), "--to")
     kinds = _kinds(what, tuple(KINDS))
     _check_name(name)
-    if len(at) > 1:
-        raise option_error("--at", "--at is given twice", "the file tests itself at one point")
     options = SystemOptions(expr, files, at, shapes, wrt, outputs, None)
     notes = Notes()
     system = read_system_of(options)
@@ -93,7 +91,7 @@ def export(
     graph = _ordered(situation.graph, _arguments(system, situation, options, arguments))
     check(graph, kinds)
     by = situation.wrt if wrt is not None else [*graph.inputs]
-    point = situation.points[0] if situation.points else None
+    point = situation.only("the file tests itself at one point, and there are {}")
     request = Request(name, kinds, by, point, sparse=sparse)
     if dtype is not None and to != "onnx":
         raise InputError(

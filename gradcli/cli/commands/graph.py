@@ -97,9 +97,7 @@ def graph(
     _check_style(style, layout)
     system = read_system_of(options, stdin_has_v="-" in cotangents)
     situation = read_situation(system, options, notes)
-    if len(situation.points) > 1:
-        raise InputError(f"a picture shows one point, and there are {len(situation.points)}", hint="give one --at")
-    at = situation.points[0] if situation.points else None
+    at = situation.only("a picture shows one point, and there are {}")
     situation = replace(situation, graph=opened_by_name(situation.graph, names_to_open(open)))
     view = View(situation.leaves, at, _call(situation, cotangents, notes), not every, unroll=unroll)
     if every and drawn_as(style) in ("svg", "tikz", "html"):

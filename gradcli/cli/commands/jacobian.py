@@ -127,9 +127,7 @@ def _show_sparse(options: SystemOptions, files: Files, numeric: bool) -> None:
         raise option_error("--sparse", "--sparse writes .csv, .json and .npz files", "for example --output J.npz")
     style = format_of(options.style, output, _ENDINGS) or "csv"
     situation = read_situation(read_system_of(options), options, notes)
-    if len(situation.points) > 1:
-        raise option_error("--sparse", "--sparse shows one point", "many points are given with --points FILE")
-    at = situation.points[0] if situation.points else None
+    at = situation.only("--sparse shows one point", "many points are given with --points FILE", "--sparse")
     if at is None and style == "npz":
         raise InputError("a .npz file has the numbers at a point", hint="give one with --at")
     if numeric and at is None:

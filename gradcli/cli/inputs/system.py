@@ -74,17 +74,13 @@ def read_sources(options: SystemOptions, points: str | None = None, stdin_has_v:
             )
         files = ("-",)
     if files.count("-") + len(reserved) > 1:
-        raise InputError(
-            "standard input can be read only once", hint=_instead(files, [option for option, _ in reserved])
-        )
+        hint = "name a file: --points points.csv"  # which of the system, the point and the points is to be in a file
+        if "-" in files:
+            hint = "put the system into a file: -F system.grad"
+        elif "--at" in dict(reserved):
+            hint = "put the point into a file: --at @point.json"
+        raise InputError("standard input can be read only once", hint=hint)
     return [_read_file(name) for name in files if not is_subsystem(name)] + [Source(text) for text in expr]
-
-
-def _instead(files: Sequence[str], reserved: Sequence[str]) -> str:
-    """Return the hint where standard input is read twice: which of the system, point and points to put in a file."""
-    if "-" in files:
-        return "put the system into a file: -F system.grad"
-    return "put the point into a file: --at @point.json" if "--at" in reserved else "name a file: --points points.csv"
 
 
 def _without_claims(source: Source) -> Source:
@@ -170,6 +166,15 @@ class Situation:
     def has_columns(self, suffix: str, nodes: Mapping[str, Node], typed: bool) -> bool:
         """Return whether the points have seeds, as those of a file may."""
         return False
+
+    def only(self, message: str, hint: str = "give one --at", option: str = "--at") -> Named | None:
+        """Return the point, or None where there is none.
+
+        Errors: `InputError` with this message, in which {} is how many there are, for several.
+        """
+        if len(self.points) > 1:
+            raise option_error(option, message.format(len(self.points)), hint)
+        return self.points[0] if self.points else None
 
 
 def read_situation(system: System, options: SystemOptions, notes: Notes) -> Situation:

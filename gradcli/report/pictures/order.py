@@ -70,15 +70,11 @@ def _by_barycentres(layers: Layers, above: Sequence[Sequence[int]]) -> Layers:
         linked = above if sweep % 2 == 0 else below
         now = [list(layer) for layer in now]
         for layer in now if linked is above else reversed(now):
-            layer.sort(key=lambda k: _middle([position[o] for o in linked[k]], position[k]))
+            layer.sort(key=lambda k: sum(position[o] for o in linked[k]) / len(linked[k]) if linked[k] else position[k])
             _number(layer, position)
         if (count := crossings(now, above)) < fewest:
             best, fewest = now, count
     return best
-
-
-def _middle(positions: Sequence[float], default: float) -> float:
-    return sum(positions) / len(positions) if positions else default
 
 
 def _number(layer: Sequence[int], position: list[float]) -> None:

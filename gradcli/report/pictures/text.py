@@ -49,10 +49,10 @@ class Lanes:
         ├─o
         o─╯
         """
-        last = {s: k for k, values in enumerate(sources) for s in values}
+        last: dict[int | None, int] = {s: k for k, values in enumerate(sources) for s in values}
         for k, values in enumerate(sources):
             read = {lane for lane, value in enumerate(self.lanes) if value in values}
-            ending = {lane for lane in read if last[self._value(lane)] == k}
+            ending = {lane for lane in read if last.get(self.lanes[lane]) == k}
             new = self._free_lane(read, ending)
             first = self._line(new, read, ending, signs[k])
             for lane in ending:
@@ -64,11 +64,6 @@ class Lanes:
             while self.lanes and self.lanes[-1] is None:
                 self.lanes.pop()
             yield Row(first, " ".join(" " if value is None else "│" for value in self.lanes))
-
-    def _value(self, lane: int) -> int:
-        value = self.lanes[lane]
-        assert value is not None
-        return value
 
     def _free_lane(self, read: set[int], ending: set[int]) -> int:
         """Return the lane of a new value: one that ends, or the free one that is nearest to what it reads."""
