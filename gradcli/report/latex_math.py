@@ -13,21 +13,8 @@ from gradcli.notation.latex import LatexNotation
 from gradcli.notation.latex_names import LatexNames, latex_number, literal
 from gradcli.notation.latex_writer import matrix, times
 from gradcli.notation.writer import Binds
+from gradcli.pages import sections
 from gradcli.pages.results import Array, Style
-from gradcli.pages.sections import (
-    Added,
-    Computed,
-    Formula,
-    Grad,
-    Listed,
-    Math,
-    Name,
-    Partial,
-    Typed,
-    VectorProduct,
-    Words,
-    with_code,
-)
 from gradcli.report.latex_letters import SIGNS
 from gradcli.report.text_math import TextWriter
 from gradcli.text.wrapping import visible
@@ -46,7 +33,7 @@ def escaped(text: str) -> str:
     >>> escaped("x.v, 100 %"), escaped("until `x.grad = None`")
     ('x.v, 100 \\\\%', 'until \\\\texttt{x.grad = None}')
     """
-    return with_code(visible(text), _words, code)
+    return sections.with_code(visible(text), _words, code)
 
 
 def code(text: str) -> str:
@@ -72,39 +59,41 @@ class LatexWriter(TextWriter):
         super().__init__(style, digits)
         self.names = LatexNames(style.taken, style.single)
 
-    def write(self, math: Math) -> str:
+    def write(self, math: sections.Math) -> str:
         """Return mathematics as LaTeX, in which every name is text."""
         match math:
             case str():
                 return math if not math.strip() or math.isdigit() else rf"\text{{{escaped(math)}}}"
-            case Name(name):
+            case sections.Name(name):
                 return self.names(name)
-            case Grad(name, key):
+            case sections.Grad(name, key):
                 return rf"{self.names(name)}\mathtt{{.grad}}" + (f"_{{{','.join(map(str, key))}}}" if key else "")
-            case Partial(of, by, order, local):
+            case sections.Partial(of, by, order, local):
                 return self.names.derivative(of, by, order, local)
-            case Computed(node, names, implicit=implicit, whole=whole):
+            case sections.Computed(node, names, implicit=implicit, whole=whole):
                 return LatexNotation(names, implicit=implicit, latex=self.names).expression(node, whole)
-            case Formula(_, formula):
+            case sections.Formula(_, formula):
                 return self.write(formula)
-            case Added(to, what):
+            case sections.Added(to, what):
                 return rf"{self.write(to)} \mathrel{{+}}= {self.write(what)}"
-            case Words(parts):
+            case sections.Words(parts):
                 return "".join(rf"\text{{{escaped(p)}}}" if isinstance(p, str) else self.write(p) for p in parts)
-            case Typed(text):
+            case sections.Typed(text):
                 return code(text)
-            case VectorProduct(matrix, vector, first):
+            case sections.VectorProduct(matrix, vector, first):
                 return rf"{vector}^{{\top}} {matrix}" if first else f"{matrix} {vector}"
-            case Listed(items):
-                return self._rows(items) if isinstance(items[0], Listed) else column(self._rows(items))
+            case sections.Listed(items):
+                return self._rows(items) if isinstance(items[0], sections.Listed) else column(self._rows(items))
         return self._written(math)
 
-    def _rows(self, items: Sequence[Math]) -> str:
+    def _rows(self, items: Sequence[sections.Math]) -> str:
         """Return a list as a matrix, whose elements may be lists."""
-        rows = [item.items for item in items if isinstance(item, Listed)] or [tuple(items)]
-        return matrix([[self._rows(e.items) if isinstance(e, Listed) else self.write(e) for e in row] for row in rows])
+        rows = [item.items for item in items if isinstance(item, sections.Listed)] or [tuple(items)]
+        return matrix(
+            [[self._rows(e.items) if isinstance(e, sections.Listed) else self.write(e) for e in row] for row in rows]
+        )
 
-    def _factor(self, math: Math, is_first: bool) -> str:
+    def _factor(self, math: sections.Math, is_first: bool) -> str:
         """Return a factor of a product, in brackets where it would be misread.
 
         Brackets go around a sum, a product with dots, and what begins with a minus and is not the first factor.
@@ -114,7 +103,7 @@ class LatexWriter(TextWriter):
         text = self.write(math)
         dotted = self.dot in text
         match self._as_nodes(math):
-            case Computed(node, names, implicit=implicit):
+            case sections.Computed(node, names, implicit=implicit):
                 binds = LatexNotation(names, implicit=implicit, latex=self.names).written(node).binds
                 is_sum = binds <= Binds.SUM and operand(node, "neg") is None and not node.is_constant
                 grouped = is_sum or (dotted and operand(node, "mul") is not None)

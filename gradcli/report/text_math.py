@@ -14,28 +14,8 @@ from gradcli.graph.operations import OPERATIONS
 from gradcli.notation.nodes import Notation
 from gradcli.notation.numbers import array_text, number_text, shape_text
 from gradcli.notation.writer import Binds
+from gradcli.pages import sections
 from gradcli.pages.results import Array, Style
-from gradcli.pages.sections import (
-    VJP,
-    Added,
-    Computed,
-    Difference,
-    Equal,
-    Formula,
-    Grad,
-    Listed,
-    Math,
-    Matrix,
-    Name,
-    Partial,
-    Polynomial,
-    Product,
-    Sum,
-    Typed,
-    Value,
-    VectorProduct,
-    Words,
-)
 from gradcli.text.wrapping import visible
 
 WHOLE = 12  # elements of an array that is shown whole
@@ -51,60 +31,62 @@ class TextWriter:
         self.style = style
         self.digits = digits
 
-    def write(self, math: Math) -> str:
+    def write(self, math: sections.Math) -> str:
         """Return mathematics as text, in which every name is visible."""
         return visible(self._written(math))
 
-    def _written(self, math: Math) -> str:
+    def _written(self, math: sections.Math) -> str:
         match math:
             case str():
                 return math
-            case Name(name):
+            case sections.Name(name):
                 return name
-            case Grad(name, key):
+            case sections.Grad(name, key):
                 return element_name(f"{name}.grad", key) if key else f"{name}.grad"
-            case Partial(of, by, order):
+            case sections.Partial(of, by, order):
                 above, below = _side(of), _side(by)
                 return f"∂{above}/∂{below}" if order == 1 else f"∂{order}{above}/∂{below}{order}"
-            case Value(array, signed_zero):
+            case sections.Value(array, signed_zero):
                 return self.array(np.asarray(array) if signed_zero else unsigned(np.asarray(array)))
-            case Computed(node, names, written, implicit, whole):
+            case sections.Computed(node, names, written, implicit, whole):
                 return written or Notation(names, implicit=implicit).expression(node, whole)
-            case Formula(text):
+            case sections.Formula(text):
                 return text
-            case Added(to, what):
+            case sections.Added(to, what):
                 return f"{self.write(to)} += {self.write(what)}"
-            case Words(parts):
+            case sections.Words(parts):
                 return "".join(map(self.write, parts))
-            case Typed(text):
+            case sections.Typed(text):
                 return text
-            case VectorProduct(matrix, vector, first):
+            case sections.VectorProduct(matrix, vector, first):
                 return f"{vector}ᵀ{matrix}" if first else f"{matrix}·{vector}"
-            case Product(factors):
+            case sections.Product(factors):
                 return self._product(factors, first=True)
-            case Sum(terms):
+            case sections.Sum(terms):
                 return " + ".join(self._term(t, k == 0) for k, t in enumerate(terms))
-            case Difference(minuend, subtrahend):
+            case sections.Difference(minuend, subtrahend):
                 return f"{self.write(minuend)} - {self.write(subtrahend)}"
-            case Polynomial(coefficients, variable):
+            case sections.Polynomial(coefficients, variable):
                 return self._polynomial(coefficients, variable)
-            case Listed(items):
+            case sections.Listed(items):
                 return f"[{', '.join(map(self.write, items))}]"
-            case Equal(sides):
+            case sections.Equal(sides):
                 return " = ".join(self.sides(sides))
 
-    def sides(self, sides: tuple[Math, ...]) -> list[str]:
+    def sides(self, sides: tuple[sections.Math, ...]) -> list[str]:
         """Return the sides of an equation, without those that are written like the one before.
 
         A comparison between two signs of equality is in brackets: t = (x > 0) = 1.
         """
         texts = list(map(self.write, sides))
         for k, side in enumerate(sides[1:-1], 1):
-            if isinstance(side, Computed) and side.node.args and OPERATIONS[side.node.op].compares:
+            if isinstance(side, sections.Computed) and side.node.args and OPERATIONS[side.node.op].compares:
                 texts[k] = self.brackets.format(texts[k])
         return [text for k, text in enumerate(texts) if not k or text != texts[k - 1]]
 
-    def columns(self, matrix: Matrix, cells: Mapping[tuple[int, int], str]) -> tuple[list[list[str]], list[list[str]]]:
+    def columns(
+        self, matrix: sections.Matrix, cells: Mapping[tuple[int, int], str]
+    ) -> tuple[list[list[str]], list[list[str]]]:
         """Return the columns of a matrix, headings first: the row headings, v, and the entries."""
         fixed = [[matrix.name, *map(self.write, matrix.rows)]]
         rows = range(len(matrix.rows))
@@ -113,38 +95,38 @@ class TextWriter:
             fixed.insert(0, ["v", *map(self.write, matrix.weights)])
         if matrix.total:
             fixed = [[*column, ""] for column in fixed]
-            fixed[-1][-1] = self.write(VJP)
+            fixed[-1][-1] = self.write(sections.VJP)
             columns = [[*column, self.write(total)] for column, total in zip(columns, matrix.total, strict=True)]
         return fixed, columns
 
-    def _product(self, factors: tuple[Math, ...], first: bool) -> str:
+    def _product(self, factors: tuple[sections.Math, ...], first: bool) -> str:
         return self.dot.join(self._factor(f, first and k == 0) for k, f in enumerate(factors))
 
-    def _term(self, term: Math, first: bool) -> str:
-        if isinstance(term, Product):
+    def _term(self, term: sections.Math, first: bool) -> str:
+        if isinstance(term, sections.Product):
             return self._product(term.factors, first)
         text = self.write(term)
         return text if first or not text.startswith("-") else self.brackets.format(text)
 
-    def _factor(self, math: Math, is_first: bool) -> str:
+    def _factor(self, math: sections.Math, is_first: bool) -> str:
         """Return a factor of a product, in brackets where it would be misread.
 
         Brackets go around a compound formula, and around a negative number that is not the first factor: `2·(-3)`.
         """
         text = self.write(math)
         match self._as_nodes(math):
-            case Value():
+            case sections.Value():
                 grouped = text.startswith("-") and not is_first
-            case Computed(node, names, implicit=implicit):
+            case sections.Computed(node, names, implicit=implicit):
                 is_number = isinstance(node.value, Exact) and node.value >= 0  # 1/2 too
                 grouped = not is_number and Notation(names, implicit=implicit).written(node).binds < Binds.ATOM
             case _:
                 grouped = False
         return self.brackets.format(text) if grouped else text
 
-    def _as_nodes(self, math: Math) -> Math:
+    def _as_nodes(self, math: sections.Math) -> sections.Math:
         """Return a formula of SymPy's as one of nodes, and any other mathematics as it is."""
-        if not isinstance(math, Value) or math.array.dtype != object or math.array.shape:
+        if not isinstance(math, sections.Value) or math.array.dtype != object or math.array.shape:
             return math
         expr = math.array.item()
         if isinstance(expr, int | float):
@@ -152,11 +134,11 @@ class TextWriter:
         from gradcli.notation.formulas import as_node
 
         node, names = as_node(expr, self.style.decimals, self.style.taken)
-        return Name(names[node]) if node in names else Computed(node, names)
+        return sections.Name(names[node]) if node in names else sections.Computed(node, names)
 
     def _polynomial(self, coefficients: tuple[Fraction | float, ...], variable: str) -> str:
         """Return a sum of powers, in text as gradcli reads it: `h - h**3/6`."""
-        x, terms = self.write(Name(variable)), []
+        x, terms = self.write(sections.Name(variable)), []
         for k, c in enumerate(coefficients):
             power = "" if k == 0 else x if k == 1 else self.power.format(x, k)
             above, below = (abs(c.numerator), c.denominator) if isinstance(c, Fraction) else (abs(c), 1)

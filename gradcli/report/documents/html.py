@@ -6,22 +6,8 @@ from collections.abc import Iterator, Sequence
 from html import escape
 from pathlib import Path
 
+from gradcli.pages import sections
 from gradcli.pages.results import PLAIN
-from gradcli.pages.sections import (
-    Block,
-    Code,
-    Equations,
-    Grid,
-    Images,
-    Math,
-    Matrix,
-    Page,
-    Panel,
-    Text,
-    Typed,
-    in_parts,
-    with_code,
-)
 from gradcli.report.documents.latex import equations, matrices
 from gradcli.report.documents.markdown import with_headings
 from gradcli.report.image_svg import GAP, Drawn, beside
@@ -39,7 +25,7 @@ body { margin: 0; background: #fff; }
 """
 
 
-def render(page: Page, digits: int | None) -> str:
+def render(page: sections.Page, digits: int | None) -> str:
     """Return a page as an HTML fragment; `digits` significant digits of each number."""
     writers = TextWriter(page.style, digits), LatexWriter(page.style, digits)
     parts: list[str] = []
@@ -59,7 +45,7 @@ def without_style(pages: str) -> str:
 PICTURE = "svg"
 
 
-def headed(title: Sequence[Math], picture: str) -> str:
+def headed(title: Sequence[sections.Math], picture: str) -> str:
     """Return the head of a document: its title, and a picture, if there is one."""
     drawn = f'<div class="display" tabindex="0">{picture}</div>' if picture else ""
     return f'<div class="gradcli">\n<h1>{_sentence(title, LatexWriter(PLAIN, None))}</h1>\n{drawn}</div>\n'
@@ -72,27 +58,27 @@ def document(pages: str) -> str:
     return f'<!doctype html>\n<html lang="en"><head>{head}\n{_BODY}{_OWN_STYLE}</head>\n{body}</html>\n'
 
 
-def _block(block: Block, text: TextWriter, latex: LatexWriter) -> Iterator[str]:
+def _block(block: sections.Block, text: TextWriter, latex: LatexWriter) -> Iterator[str]:
     match block:
-        case Text(parts):
+        case sections.Text(parts):
             yield f"<p>{_sentence(parts, latex)}</p>"
-        case Equations(lines):
+        case sections.Equations(lines):
             yield from (_display(rf"\begin{{aligned}}{part}\end{{aligned}}") for part in equations(lines, latex))
-        case Matrix():
+        case sections.Matrix():
             yield from map(_display, matrices(block, latex))
-        case Grid(header, rows):
-            titles = [_sentence(in_parts(title), latex) for title in header]
+        case sections.Grid(header, rows):
+            titles = [_sentence(sections.in_parts(title), latex) for title in header]
             head = "".join(f"<th>{title}</th>" if title else "<td></td>" for title in titles)
             body = "".join(f"<tr>{''.join(f'<td>{_math(cell, latex)}</td>' for cell in row)}</tr>\n" for row in rows)
             yield f"<table>\n<tr>{head}</tr>\n{body}</table>"
-        case Code(lines, caption):
+        case sections.Code(lines, caption):
             yield from [f"<p>{escape(caption)}:</p>"] * bool(caption)
             yield f"<pre><code>{escape(chr(10).join(map(visible, lines)))}</code></pre>"
-        case Images(panels):
+        case sections.Images(panels):
             yield _images(panels, text)
 
 
-def _images(panels: Sequence[Panel], writer: TextWriter) -> str:
+def _images(panels: Sequence[sections.Panel], writer: TextWriter) -> str:
     """Return images beside each other, as SVG."""
     images = [Drawn(panel, writer) for panel in panels]
     width, height = beside(images), max(image.height for image in images)
@@ -105,13 +91,13 @@ def _images(panels: Sequence[Panel], writer: TextWriter) -> str:
     return f'<svg xmlns="http://www.w3.org/2000/svg" {size} class="images">{"".join(parts)}</svg>'
 
 
-def _sentence(parts: Sequence[Math], latex: LatexWriter) -> str:
+def _sentence(parts: Sequence[sections.Math], latex: LatexWriter) -> str:
     """Return words with mathematics between them, and code between backticks."""
     written = (
-        with_code(p, escape, _code)
+        sections.with_code(p, escape, _code)
         if isinstance(p, str)
         else _code(p.text)
-        if isinstance(p, Typed)
+        if isinstance(p, sections.Typed)
         else _math(p, latex)
         for p in parts
     )
@@ -122,7 +108,7 @@ def _code(text: str) -> str:
     return f"<code>{escape(text)}</code>"
 
 
-def _math(math: Math, latex: LatexWriter) -> str:
+def _math(math: sections.Math, latex: LatexWriter) -> str:
     return escape(math) if isinstance(math, str) else mathml(latex.write(math))
 
 

@@ -7,23 +7,8 @@ import re
 from collections.abc import Iterator, Sequence
 from itertools import chain
 
+from gradcli.pages import sections
 from gradcli.pages.results import PLAIN
-from gradcli.pages.sections import (
-    Block,
-    Code,
-    Equations,
-    Formula,
-    Grid,
-    Images,
-    Line,
-    Math,
-    Matrix,
-    Name,
-    Page,
-    Partial,
-    Text,
-    Typed,
-)
 from gradcli.report.latex_images import COLOUR, pictures
 from gradcli.report.latex_layout import HEIGHT, WIDTH, height, paged, pieces, sized, table, width
 from gradcli.report.latex_letters import letter
@@ -35,7 +20,7 @@ _LETTERS = 65  # of typewriter type in the text width of an article
 _CELLS = 400  # of a matrix that is shown as one
 
 
-def render(page: Page, digits: int | None) -> str:
+def render(page: sections.Page, digits: int | None) -> str:
     """Return a page as LaTeX; `digits` significant ones of each number."""
     writer = LatexWriter(page.style, digits)
     parts: list[str] = []
@@ -54,7 +39,7 @@ _FITTED = (  # no wider than a line, and with a title no higher than a page
 )
 
 
-def headed(title: Sequence[Math], picture: str) -> str:
+def headed(title: Sequence[sections.Math], picture: str) -> str:
     """Return the head of a document: its title, and a picture of TikZ, if there is one."""
     lines = [rf"\section*{{{paragraph(title, LatexWriter(PLAIN, None))}}}"]
     if picture:
@@ -77,22 +62,22 @@ def document(pages: str) -> str:
     return "\n".join([*lines, stretch, r"\begin{document}", pages.rstrip("\n"), r"\end{document}", ""])
 
 
-def _block(block: Block, writer: LatexWriter) -> str:
+def _block(block: sections.Block, writer: LatexWriter) -> str:
     match block:
-        case Text(parts):
+        case sections.Text(parts):
             return paragraph(parts, writer) + "\n"
-        case Equations(lines):
+        case sections.Equations(lines):
             shown = equations(lines, writer, HEIGHT)
             return "\n".join(sized(f"\\begin{{align*}}\n{body}\n\\end{{align*}}", width(body)) for body in shown)
-        case Matrix():
+        case sections.Matrix():
             return "\n".join(sized(f"\\[\n{part}\n\\]", width(part)) for part in matrices(block, writer))
-        case Grid(header, rows):
+        case sections.Grid(header, rows):
             return "\n".join(_grid([[writer.write(cell) for cell in row] for row in (header, *rows)]))
-        case Code():
+        case sections.Code():
             caption = f"{escaped(block.caption)}:\n" if block.caption else ""
             program = block.lines if block.whole else [p for n in block.lines for p in program_line(n, _LETTERS)]
             return caption + verbatim(program)
-        case Images(panels):
+        case sections.Images(panels):
             return "\n".join(pictures(panels, writer))
 
 
@@ -102,17 +87,17 @@ def verbatim(lines: Sequence[str]) -> str:
     return "\n".join([r"\begin{verbatim}", *shown, r"\end{verbatim}"])
 
 
-def paragraph(parts: Sequence[Math], writer: LatexWriter) -> str:
+def paragraph(parts: Sequence[sections.Math], writer: LatexWriter) -> str:
     """Return words with mathematics between them."""
     return "".join(_inline(part, writer) for part in parts)
 
 
-def _inline(part: Math, writer: LatexWriter) -> str:
+def _inline(part: sections.Math, writer: LatexWriter) -> str:
     if isinstance(part, str):
         return escaped(part)
-    if isinstance(part, Typed):
+    if isinstance(part, sections.Typed):
         return code(part.text)
-    if isinstance(part, Formula) and isinstance(part.math, str):  # of a user's, to be broken like words
+    if isinstance(part, sections.Formula) and isinstance(part.math, str):  # of a user's, to be broken like words
         return re.sub(r"(\*\*|[*+(=])", r"\1\\allowbreak{}", rf"\texttt{{{escaped(part.text)}}}")
     return f"${writer.write(part)}$"
 
@@ -120,7 +105,7 @@ def _inline(part: Math, writer: LatexWriter) -> str:
 # What Markdown uses as well
 
 
-def equations(lines: Sequence[Line], writer: LatexWriter, most: float = math.inf) -> list[str]:
+def equations(lines: Sequence[sections.Line], writer: LatexWriter, most: float = math.inf) -> list[str]:
     """Return equations below each other, aligned at their first signs; parts of at most so many lines."""
     written = [list(_equation(line, writer)) for line in lines]
     return [" \\\\\n".join(chain.from_iterable(part)) for part in paged(written, _lines, most)]
@@ -130,7 +115,7 @@ def _lines(rows: Sequence[str]) -> int:
     return sum(map(height, rows))
 
 
-def _equation(line: Line, writer: LatexWriter) -> Iterator[str]:
+def _equation(line: sections.Line, writer: LatexWriter) -> Iterator[str]:
     """Yield the rows of an equation, and what is said of it, behind it or below."""
     left, *right = writer.sides(line.sides)
     first, *others = pieces(" = ".join(right), WIDTH - width(left))
@@ -144,7 +129,7 @@ def _equation(line: Line, writer: LatexWriter) -> Iterator[str]:
     yield from rows
 
 
-def matrices(matrix: Matrix, writer: LatexWriter) -> list[str]:
+def matrices(matrix: sections.Matrix, writer: LatexWriter) -> list[str]:
     """Return a matrix with headings, in blocks of columns; a large one, or one of long entries, entry by entry."""
     cells = {key: writer.write(cell) for key, cell in matrix.cells.items()}
     if len(matrix.rows) * len(matrix.columns) > _CELLS or any(width(cell) > WIDTH - 10 for cell in cells.values()):
@@ -178,7 +163,7 @@ def _ruled(rows: Sequence[Sequence[str]], lead: int, total: bool) -> str:
     return table("c" * (lead - 1) + "c|" + "c" * (len(rows[0]) - lead), head, body, last)
 
 
-def _entries(matrix: Matrix, cells: dict[tuple[int, int], str], writer: LatexWriter) -> list[str]:
+def _entries(matrix: sections.Matrix, cells: dict[tuple[int, int], str], writer: LatexWriter) -> list[str]:
     """Return the entries that are not 0, an equation each, in displays of at most a page."""
     written = []
     for (i, j), cell in cells.items():
@@ -191,10 +176,10 @@ def _entries(matrix: Matrix, cells: dict[tuple[int, int], str], writer: LatexWri
     return [f"\\begin{{aligned}}\n{body}\n\\end{{aligned}}" for body in bodies]
 
 
-def _entry(row: Math, column: Math, writer: LatexWriter) -> str:
+def _entry(row: sections.Math, column: sections.Math, writer: LatexWriter) -> str:
     """Return the name of an entry: ∂y/∂x of an output and an operator; of two operators, as a Hessian has, both."""
-    if isinstance(row, Name) and isinstance(column, Partial):
-        return writer.write(Partial(row.name, column.by))
+    if isinstance(row, sections.Name) and isinstance(column, sections.Partial):
+        return writer.write(sections.Partial(row.name, column.by))
     return f"{writer.write(row)} {writer.write(column)}"
 
 

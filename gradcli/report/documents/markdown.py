@@ -5,21 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
+from gradcli.pages import sections
 from gradcli.pages.results import PLAIN
-from gradcli.pages.sections import (
-    Block,
-    Code,
-    Equations,
-    Grid,
-    Images,
-    Math,
-    Matrix,
-    Page,
-    Section,
-    Text,
-    in_parts,
-    with_code,
-)
 from gradcli.report.documents.latex import equations, matrices
 from gradcli.report.image_text import image_lines
 from gradcli.report.latex_math import LatexWriter
@@ -36,7 +23,7 @@ _TITLES = {  # of sections whose names do not say it
 }
 
 
-def with_headings(page: Page) -> Iterator[tuple[str, Section]]:
+def with_headings(page: sections.Page) -> Iterator[tuple[str, sections.Section]]:
     """Yield the sections of a page with their headings; one of the same name as the section before has none."""
     before = ""
     for section in page.sections:
@@ -44,7 +31,7 @@ def with_headings(page: Page) -> Iterator[tuple[str, Section]]:
         before = section.name
 
 
-def render(page: Page, digits: int | None) -> str:
+def render(page: sections.Page, digits: int | None) -> str:
     """Return a page as Markdown; `digits` significant ones of each number."""
     writers = TextWriter(page.style, digits), LatexWriter(page.style, digits)
     parts: list[str] = []
@@ -59,7 +46,7 @@ def render(page: Page, digits: int | None) -> str:
 PICTURE = "mermaid"
 
 
-def headed(title: Sequence[Math], picture: str) -> str:
+def headed(title: Sequence[sections.Math], picture: str) -> str:
     """Return the head of a document: its title, and a picture that GitHub draws, if there is one."""
     parts = [f"# {_sentence(title, TextWriter(PLAIN, None))}"]
     return "\n\n".join([*parts, *([fenced(PICTURE, picture.rstrip().split("\n"))] if picture else []), ""])
@@ -70,28 +57,28 @@ def document(pages: str) -> str:
     return pages
 
 
-def _block(block: Block, text: TextWriter, latex: LatexWriter) -> Iterator[str]:
+def _block(block: sections.Block, text: TextWriter, latex: LatexWriter) -> Iterator[str]:
     match block:
-        case Text(parts):
+        case sections.Text(parts):
             yield _sentence(parts, text)
-        case Equations(lines):
+        case sections.Equations(lines):
             yield from (_math(f"\\begin{{aligned}}\n{part}\n\\end{{aligned}}") for part in equations(lines, latex))
-        case Matrix():
+        case sections.Matrix():
             yield from map(_math, matrices(block, latex))
-        case Grid(header, rows):
-            titles = [_sentence(in_parts(title), text) for title in header]
+        case sections.Grid(header, rows):
+            titles = [_sentence(sections.in_parts(title), text) for title in header]
             head = [f"| {' | '.join(titles)} |", f"|{'---|' * len(titles)}"]
             # A bar in a cell would end it.
             cells = ([code(text.write(cell)).replace("|", r"\|") for cell in row] for row in rows)
             yield "\n".join([*head, *(f"| {' | '.join(row)} |" for row in cells)])
-        case Code():
+        case sections.Code():
             yield from [f"{_escaped(block.caption)}:"] * bool(block.caption)
             yield fenced(block.language, block.lines)
-        case Images():  # GitHub shows no image that a file holds itself
+        case sections.Images():  # GitHub shows no image that a file holds itself
             yield fenced("", image_lines(block, text, PIPE, styled=False))
 
 
-def _sentence(parts: Sequence[Math], text: TextWriter) -> str:
+def _sentence(parts: Sequence[sections.Math], text: TextWriter) -> str:
     """Return words with mathematics between them; what begins them begins no heading, list or quotation."""
     whole = "".join(_escaped(p) if isinstance(p, str) else code(text.write(p)) for p in parts).strip()
     return _BLOCK.sub(r"\1\\\2", whole, count=1)
@@ -99,7 +86,7 @@ def _sentence(parts: Sequence[Math], text: TextWriter) -> str:
 
 def _escaped(words: str) -> str:
     """Return words with their signs, and code between backticks as code."""
-    return with_code(visible(words), _signs, code)
+    return sections.with_code(visible(words), _signs, code)
 
 
 _BLOCK = re.compile(r"^(\d*)([-+#=.)](?=[#=-]*(?: |$))|>)")

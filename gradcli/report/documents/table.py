@@ -8,20 +8,7 @@ from functools import partial
 
 from click import style, unstyle
 
-from gradcli.pages.sections import (
-    Block,
-    Code,
-    Equal,
-    Equations,
-    Grid,
-    Images,
-    Math,
-    Matrix,
-    Page,
-    Section,
-    Text,
-    Typed,
-)
+from gradcli.pages import sections
 from gradcli.process.platform import has_styles
 from gradcli.report.image_text import image_lines
 from gradcli.report.layout import blocks, equations, table
@@ -35,7 +22,7 @@ _ENTRIES = 400  # of a matrix that is shown as one
 
 
 def render(
-    page: Page,
+    page: sections.Page,
     digits: int | None,
     width: int | None = None,
     styled: bool | None = None,
@@ -53,7 +40,7 @@ class _Terminal:
     """Renders the kinds of section, each as lines."""
 
     def __init__(
-        self, page: Page, digits: int | None, width: int | None, styled: bool | None, half_blocks: bool | None
+        self, page: sections.Page, digits: int | None, width: int | None, styled: bool | None, half_blocks: bool | None
     ) -> None:
         self.sections = page.sections
         self.writer = TextWriter(page.style, digits)
@@ -65,54 +52,54 @@ class _Terminal:
     def page(self) -> str:
         return "\n\n".join("\n".join(self.section(section)) for section in self.sections) + "\n"
 
-    def section(self, section: Section) -> Iterator[str]:
+    def section(self, section: sections.Section) -> Iterator[str]:
         if section.title:
             for line in _in_room(self.width, partial(self.text, section.title)):
                 yield self.strong(line.rstrip())
         for k, block in enumerate(section.blocks):
-            if k and not (isinstance(block, Text) and isinstance(section.blocks[k - 1], Text)):
+            if k and not (isinstance(block, sections.Text) and isinstance(section.blocks[k - 1], sections.Text)):
                 yield ""
             yield from self.block(block, _INDENT if section.title else "")
 
-    def block(self, block: Block, indent: str) -> Iterator[str]:
-        indent = indent or _INDENT * isinstance(block, Matrix | Grid)
+    def block(self, block: sections.Block, indent: str) -> Iterator[str]:
+        indent = indent or _INDENT * isinstance(block, sections.Matrix | sections.Grid)
         room = self.width - len(indent)
         for line in _in_room(room, partial(self.lines, block)):
-            yield self.painted(f"{indent}{line}".rstrip(), not isinstance(block, Text | Code))
+            yield self.painted(f"{indent}{line}".rstrip(), not isinstance(block, sections.Text | sections.Code))
 
-    def lines(self, block: Block, room: int) -> Sequence[str]:
+    def lines(self, block: sections.Block, room: int) -> Sequence[str]:
         match block:
-            case Text(parts):
+            case sections.Text(parts):
                 return self.text(parts, room)
-            case Equations():
+            case sections.Equations():
                 return self.equations(block, room)
-            case Matrix():
+            case sections.Matrix():
                 return self.matrix(block, room)
-            case Grid(header, rows):
+            case sections.Grid(header, rows):
                 return self.grid([[*map(self.writer.write, row)] for row in (header, *rows)], room)
-            case Code():
+            case sections.Code():
                 return self.code(block, room)
-            case Images():
+            case sections.Images():
                 return image_lines(block, self.writer, room, self.styled, self.half_blocks)
 
-    def text(self, parts: Sequence[Math], room: int) -> list[str]:
+    def text(self, parts: Sequence[sections.Math], room: int) -> list[str]:
         """Return words in lines; the mathematics between them is broken only where a line is too short for it.
 
         An equation at the end, the only one, that does not fit behind the words is written below them.
         """
         text = self.tied(parts)
         *words, last = parts
-        several = any(isinstance(p, Equal) for p in words)
-        if cells(text) <= room or not words or several or not isinstance(last, Equal):
+        several = any(isinstance(p, sections.Equal) for p in words)
+        if cells(text) <= room or not words or several or not isinstance(last, sections.Equal):
             return wrapped(text, room)
         (lines,) = equations([self.writer.sides(last.sides)], [""], room - len(_INDENT))
         return [*self.text([*words, ""], room), *(f"{_INDENT}{line}" for line in lines)]
 
-    def tied(self, parts: Sequence[Math]) -> str:
+    def tied(self, parts: Sequence[sections.Math]) -> str:
         texts = [(part, self.writer.write(part)) for part in parts]
-        return "".join(text if isinstance(p, str | Typed) else text.replace(" ", TIED) for p, text in texts)
+        return "".join(text if isinstance(p, str | sections.Typed) else text.replace(" ", TIED) for p, text in texts)
 
-    def equations(self, block: Equations, room: int) -> list[str]:
+    def equations(self, block: sections.Equations, room: int) -> list[str]:
         rows = [self.writer.sides(line.sides) for line in block.lines]
         notes = [self.tied(line.note) for line in block.lines]
         result = equations(rows, notes, room)
@@ -126,7 +113,7 @@ class _Terminal:
         head, *body = table(rows, room)
         return [*self.ruled(head), *(line for row in body for line in row)]
 
-    def matrix(self, matrix: Matrix, room: int) -> list[str]:
+    def matrix(self, matrix: sections.Matrix, room: int) -> list[str]:
         """Return a matrix in blocks of columns; a large one entry by entry."""
         if len(matrix.rows) * len(matrix.columns) > _ENTRIES:
             return self.entries(matrix, room)
@@ -138,7 +125,7 @@ class _Terminal:
             lines += [""] * bool(lines) + self.ruled(head) + ([*map(of_cotangent, rows)] if weighted else rows)
         return lines
 
-    def entries(self, matrix: Matrix, room: int) -> list[str]:
+    def entries(self, matrix: sections.Matrix, room: int) -> list[str]:
         size = f"{len(matrix.rows)} × {len(matrix.columns)}; entries that are not listed are 0"
         write = self.writer.write
         rows = [
@@ -147,7 +134,7 @@ class _Terminal:
         ]
         return [size, *(line for lines in equations(rows, [""] * len(rows), room) for line in lines)]
 
-    def code(self, code: Code, room: int) -> list[str]:
+    def code(self, code: sections.Code, room: int) -> list[str]:
         """Return a line of a program after its caption, or several lines below it."""
         lines, caption = list(map(visible, code.lines)), visible(code.caption)
         if code.whole:
