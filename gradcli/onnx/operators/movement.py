@@ -9,10 +9,13 @@ import numpy as np
 from gradcli.errors import InputError
 from gradcli.graph import construct
 from gradcli.graph.array import Array
+from gradcli.graph.calls import call_of, definition_of
 from gradcli.graph.construct import where
+from gradcli.graph.index_arrays import scatter_add
 from gradcli.graph.matrices import triangle
 from gradcli.graph.node import Node, const
 from gradcli.graph.shapes import check_size, size_of
+from gradcli.graph.windows import Window, flat_positions
 from gradcli.onnx.register import operator
 from gradcli.onnx.values import (
     Value,
@@ -204,15 +207,8 @@ def _with_constant(x: Value, axis: int, before: int, behind: int, value: Value |
         ends = [(before, behind) if i == axis else (0, 0) for i in range(x.ndim)]
         return np.pad(x, ends, constant_values=known)
     fill = const(0) if value is None else construct.reshape(lift(value), ())
-    parts = [
-        construct.broadcast(fill, (*x.shape[:axis], count, *x.shape[axis + 1 :])) if count else None
-        for count in (before, behind)
-    ]
-    if fill.value == 0 and (before or behind):
-        shape = (*x.shape[:axis], before + x.shape[axis] + behind, *x.shape[axis + 1 :])
-        key = [range(before, before + n) if i == axis else range(n) for i, n in enumerate(x.shape)]
-        return construct.scatter(shape, [(tuple(key), x)])
-    return concatenate([p for p in (parts[0], x, parts[1]) if p is not None], axis)
+    counts = (*(0,) * 2 * (len(x.shape) - 1 - axis), before, behind)
+    return definition_of(call_of("pad", (counts,), x, fill))
 
 
 # Blocks of pixels, triangles, sequences
@@ -288,30 +284,21 @@ def _center_crop_pad(x: Value, shape: Array, *, axes: Any = None) -> Value:
 def _col_to_im(
     x: Node, image_shape: Array, block_shape: Array, *, dilations: Any = None, pads: Any = None, strides: Any = None
 ) -> Node:
-    from gradcli.graph.index_arrays import IndexArray, scatter_add
-    from gradcli.graph.windows import Window
-
     image, block = integers(image_shape), integers(block_shape)
     rank = len(image)
     pads = tuple(pads or (0,) * 2 * rank)
-    dilations, strides = tuple(dilations or (1,) * rank), tuple(strides or (1,) * rank)
-    windows = [
-        Window(k, s, a, d, more=b - a)
-        for k, s, d, a, b in zip(block, strides, dilations, pads, pads[rank:], strict=False)
-    ]
+    rows = zip(block, strides or (1,) * rank, dilations or (1,) * rank, pads, pads[rank:], strict=False)
+    windows = [Window(k, s, before, d, more=behind - before) for k, s, d, before, behind in rows]
     whole = check_size(tuple(n + a + b for n, a, b in zip(image, pads, pads[rank:], strict=False)))
     positions = [w.positions(n) + w.padding for w, n in zip(windows, image, strict=True)]
-    shaped = []
-    for i, p in enumerate(positions):
-        shape = [1] * (2 * rank)
-        shape[i], shape[rank + i] = p.shape[1], p.shape[0]
-        shaped.append(p.T.reshape(shape))
-    flat = np.ravel_multi_index(tuple(np.broadcast_arrays(*shaped)), whole)
     n, channels = x.shape[0], x.shape[1] // size_of(block)
-    values = construct.reshape(x, (n, channels, *flat.shape))
-    placed = construct.reshape(scatter_add(values, 2, IndexArray.of(flat), size_of(whole)), (n, channels, *whole))
+    values = construct.reshape(x, (n, channels, *block, *map(len, positions)))
+    last = (*range(2 + rank, 2 + 2 * rank), *range(2, 2 + rank))  # the elements of a window come last
+    placed = scatter_add(
+        construct.transpose(values, (0, 1, *last)), 2, flat_positions(positions, whole), size_of(whole)
+    )
     key = (range(n), range(channels), *(range(a, a + size) for a, size in zip(pads, image, strict=False)))
-    return construct.index(placed, key)
+    return construct.index(construct.reshape(placed, (n, channels, *whole)), key)
 
 
 @operator("OneHot")

@@ -9,12 +9,11 @@ from typing import Any
 import numpy as np
 
 from gradcli.errors import InputError
-from gradcli.graph import construct
 from gradcli.graph.array import Array
-from gradcli.graph.calls import call_of, call_with
-from gradcli.graph.construct import call, reduce, reshape, scatter
+from gradcli.graph.calls import call_of, call_with, definition_of
+from gradcli.graph.construct import call, reduce, reshape
 from gradcli.graph.index_arrays import IndexArray, scatter_add
-from gradcli.graph.node import Node
+from gradcli.graph.node import Node, const
 from gradcli.graph.shapes import check_size, size_of
 from gradcli.graph.windows import Window, average, convolve, largest
 from gradcli.onnx.register import add, operator
@@ -107,42 +106,26 @@ def _conv_transpose(
             pads[i + axes] = total - pads[i]
             if auto_pad == "NOTSET":
                 pads[i], pads[i + axes] = total - smaller, smaller
-    outputs = w.shape[1] * group
-    usual = (
+    check_size((*x.shape[:2], *whole))
+    ends = list(zip(pads[:axes], pads[axes:], strict=True))
+    inside = all(before == behind and n > 2 * before for n, (before, behind) in zip(whole, ends, strict=True))
+    fits = all(m < max(s, d) for m, s, d in zip(more, strides, dilations, strict=True))
+    if (
         output_shape is None
         and auto_pad == "NOTSET"
-        and pads[:axes] == pads[axes:]
-        and (b is None or b.shape == (outputs,))
-    )
-    fits = all(m < max(s, d) for m, s, d in zip(more, strides, dilations, strict=True))
-    if usual and fits and all(n > 2 * end for n, end in zip(whole, pads, strict=False)):
-        check_size((*x.shape[:2], *whole))
-        settings = strides, tuple(pads[:axes]), more, group, dilations
-        return call_with(f"conv_transpose{axes}d", settings, (x, w), bias=b)
-    shape = check_size((*x.shape[:2], *((n - 1) * s + 1 for n, s in zip(x.shape[2:], strides, strict=True))))
-    key = (range(shape[0]), range(shape[1]), *(range(0, n, s) for n, s in zip(shape[2:], strides, strict=True)))
-    spaced = scatter(shape, [(key, x)])  # the input with zeros between its elements
-    spaced = _around(spaced, [(r - pads[i], r - pads[i + axes] + more[i]) for i, r in enumerate(reach)])
-    # Each group's inputs become its outputs, and each kernel is reversed.
-    inputs, outputs = x.shape[1] // group, w.shape[1]
-    kernel = reshape(w, (group, inputs, outputs, *w.shape[2:]))
-    kernel = construct.transpose(kernel, (0, 2, 1, *range(3, 3 + axes)))
-    kernel = construct.flip(reshape(kernel, (group * outputs, inputs, *w.shape[2:])), tuple(range(2, 2 + axes)))
-    windows = [Window(k, 1, 0, d) for k, d in zip(w.shape[2:], dilations, strict=True)]
-    return _biased(convolve(spaced, kernel, windows, group), b)
-
-
-def _around(x: Node, pads: Sequence[tuple[int, int]]) -> Node:
-    """Return an array with zeros around its last axes; negative numbers take elements away."""
-    lead = [range(n) for n in x.shape[:2]]
-    kept = [range(max(0, -a), n - max(0, -b)) for n, (a, b) in zip(x.shape[2:], pads, strict=True)]
-    if any(len(k) < 1 for k in kept):
+        and inside
+        and fits
+        and (b is None or b.shape == (w.shape[1] * group,))
+    ):
+        return call_with(
+            f"conv_transpose{axes}d", (strides, tuple(pads[:axes]), more, group, dilations), (x, w), bias=b
+        )
+    none = (0,) * axes
+    y = call_with(f"conv_transpose{axes}d", (strides, none, none, group, dilations), (x, w))
+    counts = [n for (a, z), m in zip(reversed(ends), reversed(more), strict=True) for n in (-a, m - z)]
+    if any(n + sum(counts[2 * k : 2 * k + 2]) < 1 for k, n in enumerate(reversed(y.shape[2:]))):
         raise InputError("the padding leaves no elements of the result")
-    x = construct.index(x, (*lead, *kept))
-    more = [(max(0, a), max(0, b)) for a, b in pads]
-    shape = check_size((*x.shape[:2], *(a + n + b for n, (a, b) in zip(x.shape[2:], more, strict=True))))
-    key = (*lead, *(range(a, a + n) for n, (a, _) in zip(x.shape[2:], more, strict=True)))
-    return x if shape == x.shape else scatter(shape, [(key, x)])
+    return _biased(definition_of(call_of("pad", (tuple(counts),), y, const(0))), b)
 
 
 # Pooling
