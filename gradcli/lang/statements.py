@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import keyword
 import re
 from pathlib import Path
@@ -64,20 +65,6 @@ class Statement(NamedTuple):
         return Span(self.expression.source, self.start, self.end)
 
 
-class _Head(NamedTuple):
-    """A statement whose expression is not parsed yet: `text`, which begins at `offset`.  Other fields: `Statement`."""
-
-    text: str
-    offset: int
-    name: str | None
-    key: tuple[int, ...] | None
-    declares: bool
-    start: int
-    end: int
-    kind: str | None = None
-    clauses: Clauses | None = None
-
-
 def read_statements(source: Source) -> list[Statement]:
     """Return the statements of a text, separated by `;` or newlines; `#` starts a comment.
 
@@ -87,17 +74,15 @@ def read_statements(source: Source) -> list[Statement]:
     ['a', 'b']
     """
     heads = [_head(source, text, start) for text, start in split(source)]
-    files = [_file(source, head) if head.declares else None for head in heads]
-    texts = [(h.text if file is None else "0", h.offset) for h, file in zip(heads, files, strict=True)]
+    files = [
+        file_named(text, Span(source, offset, offset + len(text))) if s.declares else None for s, text, offset in heads
+    ]
+    texts = [(text if file is None else "0", offset) for (_, text, offset), file in zip(heads, files, strict=True)]
     expressions = read_expressions(source, texts)
     return [
-        Statement(h.name, h.key, h.declares, expression, h.start, h.end, file, h.kind, h.clauses)
-        for h, file, expression in zip(heads, files, expressions, strict=True)
+        s._replace(expression=expression, file=file)
+        for (s, *_), file, expression in zip(heads, files, expressions, strict=True)
     ]
-
-
-def _file(source: Source, head: _Head) -> Path | None:
-    return file_named(head.text, Span(source, head.offset, head.offset + len(head.text)))
 
 
 def file_named(value: str, span: Span) -> Path | None:
@@ -113,8 +98,9 @@ def file_named(value: str, span: Span) -> Path | None:
     return Path(value[1:])
 
 
-def _head(source: Source, text: str, start: int) -> _Head:
-    """Return a statement's expression as text, with its offset, and all else that a `Statement` has."""
+def _head(source: Source, text: str, start: int) -> tuple[Statement, str, int]:
+    """Return a statement before its expression is parsed, with the expression's text and offset."""
+    unread = Expression(ast.Constant(0), source, start)
     match = TARGET.match(text)
     if not match:
         if declared := _OF_A_KIND.match(text):
@@ -126,7 +112,7 @@ def _head(source: Source, text: str, start: int) -> _Head:
         if (first := for_at(text)) < len(text) and first:
             span = Span(source, start + first, start + len(text))
             raise InputError("`for` assigns elements of a vector", span, _LOOP)
-        return _Head(text, start, None, None, False, start, start + len(text))
+        return Statement(None, None, False, unread, start, start + len(text)), text, start
     declares, typed, subscript = match.groups()
     name, span = normal(typed), Span(source, start + match.start(2), start + match.end(3 if subscript else 2))
     if name in _NO_NAMES:
@@ -140,12 +126,12 @@ def _head(source: Source, text: str, start: int) -> _Head:
         if not subscript or declares or not body[:first].strip():
             raise InputError("`for` assigns elements of a vector", loops, _LOOP)
         clauses = Clauses(Span(source, start + match.start(3), start + match.end(3)), loops)
-        expression = body[:first].rstrip()
-        return _Head(expression, start + match.end(), name, None, False, span.start, span.end, None, clauses)
+        assigned = Statement(name, None, False, unread, span.start, span.end, clauses=clauses)
+        return assigned, body[:first].rstrip(), start + match.end()
     key = read_key(subscript, span, "assigned", f"`{name}[0] = …`, or {_LOOP}") if subscript else None
     if declares and key is not None:
         raise InputError("an input must be declared as a whole", span, f"for example `input {name} = [1, 2]`")
-    return _Head(body, start + match.end(), name, key, bool(declares), span.start, span.end)
+    return Statement(name, key, bool(declares), unread, span.start, span.end), body, start + match.end()
 
 
 def for_at(text: str, start: int = 0) -> int:
@@ -164,8 +150,8 @@ def for_at(text: str, start: int = 0) -> int:
     return len(text)
 
 
-def _of_a_kind(source: Source, text: str, start: int, match: re.Match[str]) -> _Head:
-    """Return the head of a declaration `input NAME KIND = VALUE`, such as `input P symmetric = [[2,1],[1,3]]`."""
+def _of_a_kind(source: Source, text: str, start: int, match: re.Match[str]) -> tuple[Statement, str, int]:
+    """Return what `_head` does, of a declaration such as `input P symmetric = [[2,1],[1,3]]`."""
     for word in re.finditer(NAME, match[2]):
         if word.group() not in KINDS:
             first = start + match.start(2) + word.start()
@@ -176,8 +162,9 @@ def _of_a_kind(source: Source, text: str, start: int, match: re.Match[str]) -> _
     if kind is None:
         words = Span(source, start + match.start(2), start + match.end(2))
         raise InputError(f"`{match[2]}` is more than one kind of input", words, "declare one of them")
-    rest = _head(source, f"input {match[1]} = {text[match.end() :]}", start)  # checks the name and the value
-    return rest._replace(offset=start + match.end(), start=span.start, end=span.end, kind=kind)
+    value = text[match.end() :]
+    declared, *_ = _head(source, f"input {match[1]} = {value}", start)  # checks the name and the value
+    return declared._replace(start=span.start, end=span.end, kind=kind), value, start + match.end()
 
 
 def check_name(name: str, span: Span) -> None:
