@@ -179,7 +179,9 @@ def closed_form(loop: Recurrence, names: Mapping[Node, str]) -> Iterator[Math]:
         expr = formulas([end], {x: symbols(name, ())}, {}).exprs[end].item()
     except (TooDeepError, InputError):
         return
-    long = {n: sympy.Rational(f"{float(n):.6g}") for n in expr.atoms(sympy.Rational) if len(str(n)) > _DIGITS}
+    long = {
+        n: sympy.Rational(f"{float(n):.6g}") for n in expr.atoms(sympy.Rational) if n.q > 1 and len(str(n)) > _DIGITS
+    }
     expr = expr.xreplace(long)
     if len(code(expr, True, frozenset(names.values()))) <= _SHORT:
         yield Value.of(expr)

@@ -46,7 +46,7 @@ def test_a_loop_that_starts_from_a_sum_has_its_closed_form(cli):
     text = "s[0] = sum(x); s[k] = s[k-1]*2 for k in 1..26; y = s[26]"
     out = cli.done("backward", text, "--at", "x=[1,2]", "--only", "system").out
     assert f"= {3 * 2**26:.6g}" in out
-    assert re.search(r"^s\[26\] = \d+\*s\[0\]", out, re.MULTILINE)
+    assert re.search(r"^s\[26\] = 67108864\*s\[0\]", out, re.MULTILINE)
 
 
 def test_statements_of_the_users_own_are_no_loop():
