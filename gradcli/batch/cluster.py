@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from gradcli.batch.job import Job, Tally
 from gradcli.data.formats import create_result, open_points
 from gradcli.data.parquet import parts
-from gradcli.data.replacement import Hidden, cannot_write, writing
+from gradcli.data.replacement import cannot_write, replaced_folder, writing
 from gradcli.errors import InputError, Notes
 from gradcli.files import reason
 from gradcli.process.platform import cores, hangups_blocked
@@ -162,11 +162,9 @@ def _folder(output: str) -> Iterator[Path]:
     target = Path(os.path.abspath(output))
     if os.path.lexists(target):
         raise cannot_write(output, "it exists already, and a data set is not replaced")
-    with writing(output):
-        hidden = Hidden(target, Path.mkdir)
-    try:
-        yield hidden.path
+    with ExitStack() as stack:
         with writing(output):
-            hidden.commit()
-    finally:
-        hidden.discard()
+            folder = stack.enter_context(replaced_folder(target))
+        yield folder
+        with writing(output):
+            stack.close()

@@ -16,7 +16,7 @@ from gradcli.data.json_lines import JsonLinesPoints
 from gradcli.data.mistakes import about_file, label, reading, unreadable
 from gradcli.data.npz import NpzPoints, npz_writer
 from gradcli.data.parquet import ParquetPoints, parquet_writer
-from gradcli.data.replacement import Replacement, check_target, writing
+from gradcli.data.replacement import check_target, replaced_file, writing
 from gradcli.data.text_files import is_json, opened
 from gradcli.graph.array import Array
 from gradcli.graph.names import column_names
@@ -151,13 +151,11 @@ def create_result(
     check_target(path)
     with ExitStack() as stack:
         with writing(path):
-            replacement = Replacement(path)
-            stack.callback(replacement.discard)  # after a commit, there is nothing left to discard
-            writer = stack.enter_context(make(replacement.file, shapes, names))
+            writer = stack.enter_context(make(stack.enter_context(replaced_file(path)), shapes, names))
         yield _InFile(path, writer)
         with writing(path):
             writer.finish()
-            replacement.commit()
+            stack.close()
 
 
 def _column_names(name: str, shape: Shape) -> Sequence[str]:

@@ -1,12 +1,11 @@
-"""Atomic replacement of a file or a folder."""
+"""Files and folders that are the old ones until they are the whole new ones."""
 
 from __future__ import annotations
 
-import hashlib
 import os
-import secrets
 import shutil
 import stat
+import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -18,86 +17,87 @@ from gradcli.errors import InputError
 from gradcli.files import is_read
 from gradcli.process.platform import WINDOWS, is_device_name
 
+_PREFIX, _SUFFIX = ".gradcli-", ".tmp"  # of the name until the end
 _PAUSE = 0.2  # seconds before a second try
-_LEFT_BEHIND = 86_400  # seconds after which a file counts as left behind
+_LEFT_BEHIND = 86_400  # seconds after which what a process left that was killed is removed
 
 
-class Hidden:
-    """A file or a folder under a hidden name beside its target, to which `commit` renames it.
+@contextmanager
+def replaced_file(path: str) -> Iterator[BinaryIO]:
+    """Yield a file for writing and reading that replaces `path` at the end of the block; after an error it is removed.
 
-    What a process leaves that is killed is removed by a later run to the same target, when it is a day old: until then
-    the process may be alive.
+    It has a hidden name in the same folder, and nobody else may read it until then.  An existing file keeps its mode;
+    of a symbolic link, the file that it points to is replaced.
+
+    Errors: `OSError` where it cannot be written or renamed.
     """
+    target = Path(os.path.realpath(path))
+    _remove_left_behind(target.parent)
+    number, name = tempfile.mkstemp(_SUFFIX, _PREFIX, target.parent)
+    os.close(number)
+    file = open(name, "r+b")  # noqa: SIM115
+    try:
+        yield file
+        file.flush()
+        os.fsync(file.fileno())
+        file.close()
+        os.chmod(name, _mode(target, 0o666))
+        _rename(name, target)
+    finally:
+        with suppress(OSError):  # on a full disk, what could not be written before cannot be on closing
+            file.close()
+        _remove(Path(name))
 
-    def __init__(self, target: Path, make: Callable[[Path], object]) -> None:
-        """Make the file or the folder.
 
-        Errors: `OSError` where there cannot be one.
-        """
-        self.target = target
-        prefix = f".gradcli-{hashlib.sha256(os.fsencode(target.name)).hexdigest()[:12]}-"
-        with suppress(OSError):
-            for old in target.parent.glob(f"{prefix}*"):
-                if old.lstat().st_mtime < time.time() - _LEFT_BEHIND:
-                    _remove(old)
-        self.path = target.with_name(f"{prefix}{secrets.token_hex(6)}.tmp")
-        make(self.path)
+@contextmanager
+def replaced_folder(target: Path) -> Iterator[Path]:
+    """Yield a folder that is renamed to `target` at the end of the block; after an error it is removed.
 
-    def commit(self) -> None:
-        """Rename it to its target.
+    Errors: `OSError` where it cannot be made or renamed.
+    """
+    _remove_left_behind(target.parent)
+    folder = Path(tempfile.mkdtemp(_SUFFIX, _PREFIX, target.parent))
+    try:
+        os.chmod(folder, _mode(target, 0o777))
+        yield folder
+        _rename(folder, target)
+    finally:
+        _remove(folder)
 
-        Errors: `OSError` where another program keeps it from that; a virus scanner may do so for a moment.
-        """
-        try:
-            os.replace(self.path, self.target)
-        except PermissionError:
-            time.sleep(_PAUSE)
-            os.replace(self.path, self.target)
 
-    def discard(self) -> None:
-        """Remove it, if it is still there."""
-        with suppress(OSError):  # what cannot be removed now is removed by another run
-            _remove(self.path)
+def _mode(target: Path, usual: int) -> int:
+    """Return the mode of what is at a path, or that of what is made anew."""
+    with suppress(FileNotFoundError):
+        return stat.S_IMODE(target.stat().st_mode)
+    mask = os.umask(0)
+    os.umask(mask)
+    return usual & ~mask
+
+
+def _rename(path: str | Path, target: Path) -> None:
+    """Rename a file; another program, such as a virus scanner, may have the target open for a moment on Windows."""
+    try:
+        os.replace(path, target)
+    except PermissionError:
+        time.sleep(_PAUSE)
+        os.replace(path, target)
+
+
+def _remove_left_behind(folder: Path) -> None:
+    """Remove what processes left that were killed; one that writes for so long without a change is none."""
+    with suppress(OSError):
+        for old in folder.glob(f"{_PREFIX}*{_SUFFIX}"):
+            if old.lstat().st_mtime < time.time() - _LEFT_BEHIND:
+                _remove(old)
 
 
 def _remove(path: Path) -> None:
-    if path.is_dir():  # under another name, nobody writes there any more
-        shutil.rmtree(path.rename(path.with_suffix(".gone")), ignore_errors=True)
-    else:
-        path.unlink(missing_ok=True)
-
-
-class Replacement:
-    """A file for writing that replaces `path` on `commit`, and is removed on `discard`.
-
-    It has a hidden name in the same folder until then. An existing file keeps its mode, and until then nobody else may
-    read the new one; of a symbolic link, the file that it points to is replaced.
-    """
-
-    def __init__(self, path: str) -> None:
-        """Open the file for writing and reading.
-
-        Errors: `OSError` where there cannot be one.
-        """
-        self.target = Path(os.path.realpath(path))
-        mode = 0o600 if self.target.exists() else 0o666
-        self._hidden = Hidden(self.target, lambda new: new.touch(mode, exist_ok=False))
-        self.file: BinaryIO = self._hidden.path.open("r+b")
-
-    def commit(self) -> None:
-        """Flush the file to the disk, and rename it to its target."""
-        self.file.flush()
-        os.fsync(self.file.fileno())
-        with suppress(FileNotFoundError):
-            os.chmod(self._hidden.path, stat.S_IMODE(self.target.stat().st_mode))
-        self.file.close()
-        self._hidden.commit()
-
-    def discard(self) -> None:
-        """Remove the file."""
-        with suppress(OSError):  # what could not be written before cannot be on closing
-            self.file.close()
-        self._hidden.discard()
+    """Remove a file or a folder if it is there; what cannot be removed now is removed by a later run."""
+    with suppress(OSError):
+        if path.is_dir():  # under another name, nobody writes there any more
+            shutil.rmtree(path.rename(path.with_suffix(".gone")), ignore_errors=True)
+        else:
+            path.unlink(missing_ok=True)
 
 
 def check_target(path: str) -> None:
@@ -154,14 +154,8 @@ def write_whole(path: str, data: bytes) -> None:
     Errors: `InputError` where it cannot be written.
     """
     check_target(path)
-    with writing(path):
-        replacement = Replacement(path)
-        try:
-            replacement.file.write(data)
-            replacement.commit()
-        except BaseException:
-            replacement.discard()
-            raise
+    with writing(path), replaced_file(path) as file:
+        file.write(data)
 
 
 def write_folder(path: str, fill: Callable[[Path], None]) -> int:
@@ -177,12 +171,6 @@ def write_folder(path: str, fill: Callable[[Path], None]) -> int:
             raise cannot_write(path, "it is there already", "name a folder that is not there, or is empty")
         if not target.parent.is_dir():
             raise cannot_write(path, "its folder does not exist")
-        hidden = Hidden(target, Path.mkdir)
-        try:
-            fill(hidden.path)
-            count = sum(file.is_file() for file in hidden.path.rglob("*"))
-            hidden.commit()
-        except BaseException:
-            hidden.discard()
-            raise
-    return count
+        with replaced_folder(target) as folder:
+            fill(folder)
+            return sum(file.is_file() for file in folder.rglob("*"))

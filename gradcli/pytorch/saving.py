@@ -17,7 +17,7 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from gradcli.data.replacement import Replacement
+from gradcli.data.replacement import replaced_file
 from gradcli.pytorch import dtypes, nn
 from gradcli.pytorch.archives import Archive, Damaged, checked_key
 from gradcli.pytorch.messages import MissingError, missing_if, raise_if, torch_error, typename
@@ -50,13 +50,8 @@ def save(obj: Any, f: Any, **_: Any) -> None:
         with open(f, "wb") as file:
             _write(file, structure, writer.arrays)
         return
-    replacement = Replacement(os.fspath(f))
-    try:
-        _write(replacement.file, structure, writer.arrays)
-        replacement.commit()
-    except BaseException:
-        replacement.discard()
-        raise
+    with replaced_file(os.fspath(f)) as file:
+        _write(file, structure, writer.arrays)
 
 
 def _write(file: BinaryIO, structure: Any, arrays: list[Any]) -> None:
