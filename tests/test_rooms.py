@@ -143,7 +143,7 @@ def test_pages_and_reasons_of_errors_import_no_tensor_and_no_step(room):
 # Imports inside functions, which are for start-up time: most runs need none of them.
 LAZY = {
     "gradcli.api.systems": {"notebook", "recordings"},
-    "gradcli.data.arrays": {"csv.parsers", "text_files"},
+    "gradcli.data.arrays": {"csv.reader", "npz", "text_files"},
     "gradcli.engine.compiled": {"jax_kernel", "llvm.code", "llvm.kernel"},  # by the engine
     "gradcli.pytorch.session": {"names", "cuts", "dtypes", "generator", "modes", "printing", "record"},
     "gradcli.report.data.json": {"text_math"},

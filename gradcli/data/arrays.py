@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import stat
 from collections.abc import Iterable
 from pathlib import Path
@@ -61,19 +62,15 @@ def load(path: Path) -> Array:
 
 def _npy(path: Path, file: BinaryIO) -> Array:
     """Read the header first: it may promise an array of any size, and a file may be endless."""
-    try:
-        version = np.lib.format.read_magic(file)
-    except ValueError:
-        raise InputError(f"`{path}` cannot be read: it is not an .npy file") from None
-    read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
-    try:
-        shape, fortran, dtype = read(file)
-    except Exception:  # a header is Python's text, which may be wrong in many ways: nested too deeply is a MemoryError
-        raise InputError(f"`{path}` cannot be read: its header is damaged") from None
+    from gradcli.data.npz import MAX_HEADER, npy_header
+
+    start = io.BytesIO(file.read(MAX_HEADER))
+    shape, fortran, dtype = npy_header(start, f"`{path}`")
     if dtype.hasobject or dtype.kind not in "iufb":
         raise InputError(f"`{path}` holds {dtype}, not numbers")
     check_size(shape)
     count = int(np.prod(shape, dtype=np.int64))
+    file.seek(start.tell())
     data = file.read(count * dtype.itemsize)
     if len(data) < count * dtype.itemsize:
         raise InputError(f"`{path}` ends early: {count} numbers are declared in its header")
@@ -102,7 +99,7 @@ def _csv(path: Path, file: BinaryIO) -> Array:
 
 
 def _numbers(row: list[str], where: str) -> list[float]:
-    from gradcli.data.csv.parsers import number_in
+    from gradcli.data.csv.reader import number_in
 
     result = []
     for column, cell in enumerate(row, 1):

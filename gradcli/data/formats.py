@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import NamedTuple, Protocol
 
 from gradcli.data.block import COPIED, PLAIN, Make, Points, Reading, ResultWriter
-from gradcli.data.csv.points import CsvPoints
+from gradcli.data.csv.reader import CsvPoints
 from gradcli.data.csv.result import csv_writer, standard_output
 from gradcli.data.json_lines import JsonLinesPoints
 from gradcli.data.mistakes import about_file, label, reading, unreadable

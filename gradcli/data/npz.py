@@ -33,7 +33,7 @@ _READERS = {
     (3, 0): np.lib.format.read_array_header_2_0,
 }
 _NESTED = re.compile(rb"(?:[-+~(\[{]\s*){90}")
-_MAX_HEADER = 2**16  # bytes
+MAX_HEADER = 2**16  # bytes
 _ENCRYPTED = 1  # a bit of the flags in an archive
 _READ = 2**20  # bytes at a time
 _MAX_SPOOL = 2**27  # bytes on disk that a small archive may take
@@ -97,15 +97,16 @@ def read_header(archive: zipfile.ZipFile, info: zipfile.ZipInfo, label: str) -> 
     if info.flag_bits & _ENCRYPTED:
         raise unreadable(label, "it is encrypted")
     with reading(label), archive.open(info) as file:
-        start = io.BytesIO(file.read(_MAX_HEADER))
-    shape, fortran, dtype = _parsed(start, label)
-    if any(n < 0 for n in shape):
-        raise unreadable(label, "its shape is negative")
+        start = io.BytesIO(file.read(MAX_HEADER))
+    shape, fortran, dtype = npy_header(start, label)
     return Member(label, info, start.tell(), shape, fortran, dtype)
 
 
-def _parsed(start: io.BytesIO, label: str) -> tuple[Shape, bool, np.dtype[np.generic]]:
-    """Return the shape, the order and the type in a header, and read up to its end.  NumPy's own words are of bytes."""
+def npy_header(start: io.BytesIO, label: str) -> tuple[Shape, bool, np.dtype[np.generic]]:
+    """Return the shape in the header of an `.npy` file, whether it is in Fortran order, and its type; read to its end.
+
+    Errors: `InputError` for what is no header: NumPy's own messages are of bytes.
+    """
     try:
         version = np.lib.format.read_magic(start)
     except ValueError:
@@ -115,13 +116,16 @@ def _parsed(start: io.BytesIO, label: str) -> tuple[Shape, bool, np.dtype[np.gen
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of headers that Python 2 wrote
-            return _READERS[version](start)
+            shape, fortran, dtype = _READERS[version](start)
     except MemoryError:
         if _NESTED.search(start.getvalue()):  # Python's parser has this error for what is nested too deeply
             raise unreadable(label, "its header is damaged") from None
         raise
     except Exception:  # a header is a text in Python, which may be wrong in many ways
         raise unreadable(label, "its header is damaged") from None
+    if any(n < 0 for n in shape):
+        raise unreadable(label, "its shape is negative")
+    return shape, fortran, dtype
 
 
 @contextmanager

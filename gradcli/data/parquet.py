@@ -248,34 +248,32 @@ class ParquetWriter:
 
     def __init__(self, file: BinaryIO, columns: Mapping[str, Sequence[str]]) -> None:
         """Take the file, and the names of the columns."""
-        import pyarrow as pa
+        import pyarrow  # noqa: F401  (it is missed before there is a block)
 
         self._columns = columns
         self._file = file
-        self._names = list(chain.from_iterable(columns.values()))
         self._writer: Any = None
-        # Numbers alone have types before there are any; columns that are copied have those of the first block.
-        if not any(name.startswith(COPIED) for name in columns):
-            self._start([pa.float64()] * len(self._names))
 
     def _start(self, types: Sequence[Any]) -> None:
+        """Open the file for columns of these types; one of nulls alone has texts."""
         import pyarrow as pa
         import pyarrow.parquet as pq
 
-        schema = pa.schema(list(zip(self._names, types, strict=True)))
+        names = chain.from_iterable(self._columns.values())
+        schema = pa.schema([(n, pa.string() if t == pa.null() else t) for n, t in zip(names, types, strict=True)])
         # Gradients seldom repeat: a dictionary of them is made for nothing.
         self._writer = pq.ParquetWriter(self._file, schema, use_dictionary=False, write_page_checksum=True)
 
     def write(self, block: Mapping[str, Array]) -> None:
-        """Write a row group."""
+        """Write a row group; columns that are copied have the types of the first one."""
         import pyarrow as pa
 
         columns = [
-            pa.array(column.tolist() if column.dtype == object else np.ascontiguousarray(column))
+            pa.array(column.tolist() if column.dtype == object else np.ascontiguousarray(column, float))
             for column in columns_of(block, self._columns)
         ]
         if self._writer is None:
-            self._start([pa.string() if pa.types.is_null(column.type) else column.type for column in columns])
+            self._start([column.type for column in columns])
         schema = self._writer.schema
         typed = [column.cast(kind) for column, kind in zip(columns, schema.types, strict=True)]
         self._writer.write_table(pa.Table.from_arrays(typed, schema=schema))
@@ -286,11 +284,7 @@ class ParquetWriter:
             import pyarrow as pa
 
             self._start(
-                [
-                    pa.string() if n.startswith(COPIED) else pa.float64()
-                    for n in self._columns
-                    for _ in [*self._columns[n]]
-                ]
+                [pa.null() if n.startswith(COPIED) else pa.float64() for n, c in self._columns.items() for _ in c]
             )
         self._writer.close()
 

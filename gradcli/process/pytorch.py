@@ -9,15 +9,16 @@ import re
 import sys
 from collections.abc import Iterator
 from contextlib import suppress
-from importlib import metadata
 
 LOWEST = (2, 6)
 INSTALL = "python -m pip install torch"
-_ELSEWHERE = {"torch", "functorch", "gradcli"}  # what is no third package
+_ELSEWHERE = {"torch", "functorch", "gradcli", "numpy"}  # what is no third package, or needs none
 
 
 def version() -> str | None:
     """Return the version of PyTorch that is installed; None without one."""
+    from importlib import metadata  # a third of a script's start: most import nothing that it is asked for
+
     with suppress(metadata.PackageNotFoundError):
         return metadata.version("torch")
     return None
@@ -68,6 +69,8 @@ def _is_beside(top: str, folder: str | None) -> bool:
 
 def _requires_torch(top: str) -> bool:
     """Return whether an installed package requires PyTorch."""
+    from importlib import metadata
+
     try:
         if importlib.util.find_spec(top) is None:
             return False
@@ -82,6 +85,8 @@ def _requires_torch(top: str) -> bool:
 
 def _distributions(top: str) -> list[str]:
     """Return the packages that a module is of, where that is not called so."""
+    from importlib import metadata
+
     try:
         metadata.distribution(top)
     except metadata.PackageNotFoundError:

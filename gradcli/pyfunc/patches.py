@@ -23,6 +23,7 @@ import numpy as np
 
 from gradcli.errors import InputError
 from gradcli.graph.operations import OPERATIONS
+from gradcli.pyfunc import scipy_functions
 from gradcli.pyfunc.borrowed import Borrowed
 from gradcli.pyfunc.replacements import REPLACEMENT_OF, in_numpy, namespace
 from gradcli.pyfunc.tape import NUMPY, aside, is_users, running
@@ -344,12 +345,7 @@ def _patch(module: Any, new: dict[str, Any]) -> tuple[dict[str, Any], dict[str, 
 _METHODS: list[tuple[Any, str, Any, Any]] = [
     (np.vectorize, "__call__", _vectorized(np.vectorize.__call__), np.vectorize.__call__)
 ]
-_SCIPY = {
-    "scipy.special": "scipy_special",
-    "scipy.linalg": "scipy_linalg",
-    "scipy.spatial.distance": "scipy_distance",
-    "scipy.stats": "scipy_stats",
-}
+_SCIPY = ("scipy.special", "scipy.linalg", "scipy.spatial.distance", "scipy.stats")
 _ADDED: set[str] = set()
 
 
@@ -364,12 +360,14 @@ def _add_scipy(roots: Iterable[Any]) -> None:
                     import_module(name)
     for name in [n for n in _SCIPY if n in sys.modules and n not in _ADDED]:
         _ADDED.add(name)
-        module, ours = sys.modules[name], import_module(f"gradcli.pyfunc.{_SCIPY[name]}")
+        module = sys.modules[name]
         new = {n: _Ufunc(f) for n, f in vars(module).items() if type(f) is np.ufunc}
-        new |= {n: _or_original(getattr(module, n), f) for n, f in ours.FUNCTIONS.items() if hasattr(module, n)}
+        own = scipy_functions.FUNCTIONS[name]
+        new |= {n: _or_original(getattr(module, n), f) for n, f in own.items() if hasattr(module, n)}
         _modules().append(_patch(module, new))
-        if hasattr(ours, "methods"):
-            _METHODS.extend((c, n, _or_original(f := getattr(c, n), rule), f) for c, n, rule in ours.methods(module))
+        if name == "scipy.stats":
+            rules = scipy_functions.methods(module)
+            _METHODS.extend((c, n, _or_original(f := getattr(c, n), rule), f) for c, n, rule in rules)
 
 
 def _names_in(code: CodeType | None) -> set[str]:

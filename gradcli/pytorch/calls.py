@@ -18,7 +18,7 @@ from gradcli.graph.node import Node, cast, compare, elementwise
 from gradcli.graph.operations import OPERATIONS
 from gradcli.pytorch import dtypes
 from gradcli.pytorch.dtypes import default_dtype, result_dtype
-from gradcli.pytorch.functions import fact, find, grad_name, schema_of
+from gradcli.pytorch.functions import fact, grad_name, is_listed, schema_of
 from gradcli.pytorch.messages import builtin_name, raise_if, torch_error
 from gradcli.pytorch.operations.definitions import ELEMENTWISE
 from gradcli.pytorch.running import apply
@@ -173,7 +173,7 @@ def call_function(name: str, *args: Any, **kwargs: Any) -> Any:
 def vocabulary_row(name: str) -> VocabularyRow | None:
     """Return a definition or a function of the vocabulary as PyTorch calls it, if it has a schema."""
     build = ELEMENTWISE.get(name) or FUNCTIONS.get(name)
-    return None if build is None or find(name) is None else VocabularyRow(name, build)
+    return None if build is None or not is_listed(name) else VocabularyRow(name, build)
 
 
 # What makes integers of integers.

@@ -66,6 +66,11 @@ def find(name: str, module: str = "torch") -> Schema | None:
     return None if text is None else Schema.parse(text)
 
 
+def is_listed(name: str) -> bool:
+    """Return whether a function has a schema, which is not parsed for this: at the start hundreds are registered."""
+    return any(name in functions for functions in table().functions.values())
+
+
 def schema_of(name: str, module: str = "torch") -> Schema:
     """Return the schema of a function that is in the table."""
     schema = find(name, module)

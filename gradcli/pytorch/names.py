@@ -14,7 +14,7 @@ import numpy as np
 from gradcli.pytorch.calls import vocabulary_row
 from gradcli.pytorch.cuts import Kind, note_lost
 from gradcli.pytorch.dispatch import NN, Dispatcher
-from gradcli.pytorch.functions import fact, find
+from gradcli.pytorch.functions import fact, is_listed
 from gradcli.pytorch.messages import missing, torch_error
 from gradcli.pytorch.tables import pytorch_names
 from gradcli.pytorch.tensor import Tensor, TensorBase, of_array
@@ -53,7 +53,7 @@ def function(*names: str, module: str = "Tensor") -> Callable[[F], F]:
     def register(compute: F) -> F:
         known = pytorch_names()
         for name in names:
-            if find(name, module) is not None:
+            if is_listed(name):
                 _IMPLEMENTATIONS[module][name] = compute
             elif name in known["torch"] and name not in known["Tensor"]:
                 TORCH[name] = _with_name(compute, name)
@@ -85,7 +85,7 @@ def function_named(name: str, module: str) -> Callable[..., Any] | None:
     if module == "torch" and fact("in_torch", name) is not None:
         return getattr(import_module("gradcli.pytorch.nn.functional"), name)  # type: ignore[no-any-return]
     own = vars(Tensor).get(name) if module == "torch" else None
-    if (compute := implementation(name, module) or (find(name) and own)) is not None:
+    if (compute := implementation(name, module) or (own if is_listed(name) else None)) is not None:
         return Dispatcher(name, compute, module).function()
     base = name.removesuffix("_")
     if base == name or name not in pytorch_names()[module] or (compute := implementation(base, "Tensor")) is None:
@@ -122,11 +122,11 @@ for _name in pytorch_names()["Tensor"]:
     setattr(TensorBase, _name, _Lookup(_name))
 
 
-def absent_name_error(module: str, name: str, known: Iterable[str]) -> BaseException:
+def absent_name_error(module: str, name: str, known: Callable[[], Iterable[str]]) -> BaseException:
     """Return the error for a name that a module does not have: PyTorch's for a misspelt name, else `MissingError`."""
     if name.startswith("__") or name not in pytorch_names().get(module, (name,)):
         return torch_error("name of no module", module, name)
-    return missing(name, [n for n in known if not n.startswith("_")], f"{module}.")
+    return missing(name, [n for n in known() if not n.startswith("_")], f"{module}.")
 
 
 def with_indices(op: str, values: Any, indices: Any) -> tuple[Any, Tensor]:

@@ -148,8 +148,9 @@ def _attribute(module: types.ModuleType, view: types.ModuleType, attribute: str)
         except AttributeError:
             from gradcli.pytorch.names import absent_name_error
 
-            inner = [m.rpartition(".")[2] for m in MODULES if m.rpartition(".")[0] == name]
-            raise absent_name_error(name, attribute, [*public(module), *elsewhere, *inner]) from None
+            inner = (m.rpartition(".")[2] for m in MODULES if m.rpartition(".")[0] == name)
+            # Python asks each module for `__path__` and the like: what it has is listed for an error alone.
+            raise absent_name_error(name, attribute, lambda: [*public(module), *elsewhere, *inner]) from None
     setattr(view, attribute, result)
     return result
 

@@ -18,8 +18,8 @@ def npy(shape: str, dtype: str = "<f8", data: bytes = b"") -> bytes:
 @pytest.mark.parametrize(
     ("name", "content", "says"),
     [
-        ("x.npy", b"", "cannot be read: it is not an .npy file"),
-        ("x.npy", bytes(range(256)), "cannot be read: it is not an .npy file"),
+        ("x.npy", b"", "cannot be read: it is not an array of NumPy's"),
+        ("x.npy", bytes(range(256)), "cannot be read: it is not an array of NumPy's"),
         ("x.npy", npy("(2,)", data=b"\0" * 8), "ends early"),
         ("x.npy", npy("(10**15,)"), ""),
         ("x.npy", npy("(1000000000000000,)"), "is too large"),

@@ -35,7 +35,7 @@ def test_values_are_columns(cli, table):
 @pytest.mark.parametrize("arrow", [True, False])
 def test_columns_by_their_headers(cli, table, arrow, monkeypatch):
     if not arrow:
-        monkeypatch.setattr("gradcli.data.csv.parsers._ARROW_WIDTH", 0)
+        monkeypatch.setattr("gradcli.data.csv.reader._ARROW_WIDTH", 0)
     command = ("backward", "y=x*p", *table, *NAMES)
     assert "line 3, column `p.in`: the cell is blank" in (err := cli.refused(*command))
     assert "--missing skip leaves such points out" in err

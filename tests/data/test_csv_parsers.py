@@ -10,8 +10,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from gradcli.data import text_files
-from gradcli.data.csv import points as csv_points
-from gradcli.data.csv.parsers import Table, parse
+from gradcli.data.csv import reader
+from gradcli.data.csv.reader import Table, parse
 from gradcli.data.formats import open_points
 from gradcli.errors import InputError
 
@@ -82,7 +82,7 @@ def outcome(path, parser, names, size=3):
     found = []
     with pytest.MonkeyPatch.context() as patch:
         if parser == "reference":
-            patch.setattr(csv_points, "parse", lambda *_: None)
+            patch.setattr(reader, "parse", lambda *_: None)
         with closing(open_points(str(path))) as points:
             try:
                 for block in points.blocks(names, size):

@@ -36,7 +36,7 @@ SYSTEMS = [
     "y = where((x > 1) & (z < 1) | ~(x == a), x*z, M); u = where((x >= a) | (x <= z), 1, 2); v = where(a != b, a, b)",
     "y = tanh(x @ N + w) @ N.T; t = trace(M) + sum(diag(N)); u = outer(x, w) - diag(w)[:3]",
     "y = M @ x; u = T @ U; v = U @ M[:, :2]; p = x @ U; q = T @ x; r = x @ z; s = M @ N",
-    "y = softmax(M) + cumsum(M, axis=1) + logsumexp(M, axis=0); u = mean(T, axis=(0, 2)) + prod(T, axis=(0, 2))",
+    "y = softmax(M) + cumsum(M, axis=1) + logsumexp(M, axis=0); u = mean(T, axis=(0, 2)) + sum(T, axis=(0, 2))",
     "y = log_softmax(M, axis=0) + log_softmax(x)",
     "y = max(M) + min(M, axis=0) + norm(M, axis=0); u = std(N, axis=0) + var(N, axis=0) + N.max(dim=0) - N.min(dim=0)",
     "y = reshape(M.T, (2, 3))*x[::-1]; u = concatenate([x, w[1:]])*stack([a, b, a])[:, None][0]; v = M[:, 1]*T[..., 0]",
@@ -48,8 +48,9 @@ BUILT = [
     lambda x, M: [where(construct.argument_mask("argmin_mask", M, 1), M * x, x)],
     lambda a, b: [call("identity", a) * b, where(compare("not", a < b) & (a >= 1), a, b)],
 ]
-# What LLVM has no rule for, and the language does not spell.
+# What LLVM has no rule for.
 IN_ORDER = [
+    "y = prod(T, axis=(0, 2))",
     lambda x, z: [construct.along("take_along", x * z, construct.ordered("argsort", z, 0, True), 0)],
     lambda M, N: [construct.along("put_along", N * N, construct.ordered("argsort", N, 1, False), 1)],
 ]

@@ -26,7 +26,7 @@ TEMPLATES = [
     "log({0})", "sqrt({0})", "tanh(clamp({0}, -2, 2))", "sigmoid(clamp({0}, -2, 2))",
     "atan2({0}, {1})", "hypot({0}, {1})", "abs({0})", "relu({0})",
     "sign({0})", "floor({0})", "maximum({0}, {1})", "minimum({0}, {1})", "clamp({0}, 0, 1)", "max(u*{0})",
-    "where({0} > {1}, {0}, {1}**2)", "norm([{0}, {1}])", "prod([{0}, {1}, x])", "softmax([{0}, {1}])[0]",
+    "where({0} > {1}, {0}, {1}**2)", "norm([{0}, {1}])", "sum([{0}, {1}, x])", "softmax([{0}, {1}])[0]",
     "min([{0}, {1}])", "logsumexp([{0}, {1}])", "cumsum([{0}, {1}])[1]", "softplus({0})", "sum(u + {0})",
 ]  # fmt: skip
 POINTS = 3000  # XLA computes long rows in other code

@@ -12,7 +12,7 @@ from gradcli.engine.llvm.functions import FUNCTIONS
 mpmath = pytest.importorskip("mpmath")
 
 rng = np.random.default_rng(0)
-FAR = {"exp": 745.2, "log": 1e300, "log1p": 1e300, "cosh": 711.0, "tanh": 25.0, "sin": 2.0**21, "cos": 2.0**21}
+FAR = {"exp": 745.2, "log": 1e300, "tanh": 25.0, "sin": 2.0**21, "cos": 2.0**21}
 # Multiples of π/2 as near as numbers come: what is left of them has few digits of its own.
 MULTIPLES = np.concatenate([np.arange(1, 2000), rng.integers(2000, 2**19, 300)]) * (math.pi / 2)
 
@@ -21,10 +21,9 @@ def arguments(name):
     near = rng.uniform(-1, 1, 400)
     small = 2.0 ** rng.uniform(-1070, -1, 200)
     steps = np.arange(-40, 41) * (math.log(2) / 2)  # where the reduction changes over
-    if name in ("log", "log1p"):
+    if name == "log":
         around = 1 + near * 2.0 ** rng.uniform(-50, -1, len(near))
-        sizes = np.concatenate([2.0 ** rng.uniform(-1074, 1023, 400), small, around, 2.0 ** np.arange(-30, 30)])
-        return sizes if name == "log" else np.concatenate([sizes, -small, around - 1, -np.abs(near)])
+        return np.concatenate([2.0 ** rng.uniform(-1074, 1023, 400), small, around, 2.0 ** np.arange(-30, 30)])
     return np.concatenate(
         [near, near * FAR[name], small, -small, steps, *([MULTIPLES] if name in ("sin", "cos") else [])]
     )

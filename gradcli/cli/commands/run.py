@@ -248,14 +248,14 @@ def _uses_torch(script: Script, options: RunOptions) -> bool:
         return False
     from gradcli.process import pytorch
 
-    installed = pytorch.version()
     if not options.torch:
-        name = pytorch.needing(script.source, script.folder) if installed and "import" in script.source else ""
-        if not name or not pytorch.is_new_enough(installed or ""):
+        name = pytorch.needing(script.source, script.folder) if "import" in script.source else ""
+        if not name or not pytorch.is_new_enough(pytorch.version() or ""):
             return False
         if not options.quiet:
             _note(f"note: {name} needs PyTorch itself: the script runs under it (--torch); --no-torch forbids that")
         return True
+    installed = pytorch.version()
     if installed is None:
         raise option_error("--torch", "--torch needs PyTorch", f"install it: {pytorch.INSTALL}")
     if not pytorch.is_new_enough(installed):

@@ -18,13 +18,13 @@ import numpy as np
 
 from gradcli.engine.llvm.expressions import EXPRESSIONS, REDUCED, definitions
 from gradcli.engine.llvm.fusion import fused, is_fused
-from gradcli.engine.llvm.rules import RULES
 from gradcli.engine.llvm.writer import InstructionWriter, Rows
 from gradcli.engine.schedule import Schedule, dependents, is_view, last_uses
 from gradcli.graph.array import Array
 from gradcli.graph.node import Node
 from gradcli.graph.operations import OPERATIONS
 from gradcli.graph.shapes import Shape
+from gradcli.loops import rules
 from gradcli.loops.rules import copy
 
 _TILE_BYTES = 2**17  # of the rows of a tile
@@ -33,6 +33,8 @@ _MANY = 2**14  # rows from which tiles are as short as possible
 _LOOP = 200  # operations in one loop at most: LLVM's time grows faster than the length of a loop
 _LONG = 1_000  # operations from which compilation time counts more than speed
 MAX_STEPS = 20_000
+# A product may overflow long before its result does: NumPy keeps mantissas and exponents apart.
+RULES = {op: rule for op, rule in rules.RULES.items() if op != "prod"}
 _ARGUMENTS = "i64 %n, i64 %from, i64 %stride, ptr %arrays, ptr %u, ptr %w"
 
 

@@ -16,8 +16,6 @@ Rule = Callable[..., str]
 _NAMES = {op: name for op, row in OPERATIONS.items() if (name := row.spelling_in("llvm"))}
 LIBRARY = {name: OPERATIONS[op].arity for op, name in _NAMES.items() if not name.startswith("llvm.")}
 LIBRARY |= {"tgamma": 1, "fmod": 2}
-_FAR = 2200  # an exponent that takes any mantissa out of range
-_EXPONENT, _MANTISSA = 52, 2**63 + 2**52 - 1  # the offset of the exponent's bits, and the other bits
 
 
 def _instruction(name: str) -> Rule:
@@ -145,32 +143,6 @@ REDUCED: dict[str, Rule] = {
     "exceeds": partial(_exceeds, "ogt"),
     "undercuts": partial(_exceeds, "olt"),
 }
-
-
-def frexp(w: InstructionWriter, x: str) -> tuple[str, str]:
-    """Return mantissas from 1/2 to 1 and exponents of 2; 0, infinities and NaN are their own mantissas."""
-    size, zero = w.call("llvm.fabs", x), w.number(0)
-    small = w.compare("olt", size, w.number(2.0**-1022))
-    bits = w.bits(w.select(small, w.do("fmul", x, w.number(2.0**54)), x))
-    shifted = w.on_integers("and", w.on_integers("lshr", bits, w.integer(_EXPONENT)), w.integer(2047))
-    exponent = w.do("fadd", w.new(f"uitofp {w.integers} {shifted} to {w.vector}"), w.number(-1022))
-    exponent = w.do("fsub", exponent, w.select(small, w.number(54), zero))
-    mantissa = w.on_integers("or", w.on_integers("and", bits, w.integer(_MANTISSA)), w.integer(1022 << _EXPONENT))
-    known = [w.compare("ogt", size, zero), w.compare("olt", size, w.number(math.inf))]
-    usual = w.new(f"and {w.masks} {known[0]}, {known[1]}", "m")
-    return w.select(usual, w.numbers(mantissa), x), w.select(usual, exponent, zero)
-
-
-def ldexp(w: InstructionWriter, mantissa: str, exponent: str) -> str:
-    """Return mantissa·2**exponent, rounded once: by three factors, of which only the last can leave the range."""
-    far = [w.number(-_FAR), w.number(_FAR)]
-    e = _clamp(w, exponent, *far)
-    third = w.call("llvm.floor", w.do("fdiv", e, w.number(3)))
-    last = w.do("fsub", e, w.do("fadd", third, third))
-    for power in (third, third, last):
-        biased = w.new(f"fptosi {w.vector} {w.do('fadd', power, w.number(1023))} to {w.integers}")
-        mantissa = w.do("fmul", mantissa, w.numbers(w.on_integers("shl", biased, w.integer(_EXPONENT))))
-    return mantissa
 
 
 def definitions(called: Iterable[str], lanes: int) -> list[str]:

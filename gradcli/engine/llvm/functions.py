@@ -1,4 +1,4 @@
-"""The exponential, the logarithm, hyperbolic and circular functions of vectors: polynomials, within 2 ulp.
+"""The exponential, the logarithm, tanh, sine and cosine of vectors: polynomials, within 2 ulp.
 
 An argument is brought to the neighbourhood of 0, where Taylor's polynomial of that degree is exact to a tenth of an
 ulp.  Products that are added are FMAs (`contract`) where the processor has them, except where a product must be rounded
@@ -77,22 +77,15 @@ def _reduced(w: InstructionWriter, x: str) -> tuple[str, str, str]:
     return n, r, w.do("fmul", series, w.do("fmul", r, r))
 
 
-def _exp(w: InstructionWriter, x: str, doublings: int = 0) -> str:
-    """Return exp(x)·2**doublings."""
+def _exp(w: InstructionWriter, x: str) -> str:
+    """Return exp(x)."""
     x = w.select(w.compare("olt", x, w.number(-800)), w.number(-800), _at_most(w, x, 800))
     n, r, rest = _reduced(w, x)
     value = w.do("fadd", w.number(1), w.do("fadd", r, rest))
-    n = w.do("fadd", n, w.number(doublings)) if doublings else n
     # By two factors, of which only the second can leave the range.
     half, first = _nearest(w, w.do("fmul", n, w.number(0.5)))
     _, second = _nearest(w, w.do("fsub", n, half))
     return w.do("fmul", w.do("fmul", value, _power(w, first)), _power(w, second))
-
-
-def _cosh(w: InstructionWriter, x: str) -> str:
-    """Return e + 1/(4·e), where e = exp(|x|)/2 does not overflow before the result does."""
-    half = _exp(w, w.call("llvm.fabs", x), doublings=-1)
-    return w.do("fadd", half, w.do("fdiv", w.number(0.25), half))
 
 
 def _tanh(w: InstructionWriter, x: str) -> str:
@@ -130,15 +123,6 @@ def _to_number(w: InstructionWriter, integer: str) -> str:
     """Return an integer of few bits as a double, by adding it to the lowest bits of a large one."""
     magic = w.on_integers("add", integer, w.bits(w.number(_MAGIC)))
     return w.do("fsub", w.numbers(magic), w.number(_MAGIC))
-
-
-def _log1p(w: InstructionWriter, x: str) -> str:
-    """Write log(w) + (x - (w - 1))/w, where w is 1 + x rounded to the nearest double."""
-    whole = w.do("fadd", x, w.number(1))
-    lost = w.do("fdiv", w.do("fsub", x, w.do("fsub", whole, w.number(1))), whole)
-    lost = w.select(w.compare("ord", lost, lost), lost, w.number(0))
-    result = w.do("fadd", _log(w, whole), lost)
-    return w.select(w.compare("oeq", x, w.number(0)), x, result)  # of -0 it is -0
 
 
 def _circular(ahead: int, w: InstructionWriter, x: str) -> str:
@@ -187,8 +171,6 @@ def _cosine(w: InstructionWriter, r: str, tail: str, square: str) -> str:
 FUNCTIONS: dict[str, tuple[Callable[[InstructionWriter, str], str], float]] = {
     "exp": (_exp, math.inf),
     "log": (_log, math.inf),
-    "log1p": (_log1p, math.inf),
-    "cosh": (_cosh, math.inf),
     "tanh": (_tanh, math.inf),
     "sin": (partial(_circular, 0), _TURNS),
     "cos": (partial(_circular, 1), _TURNS),

@@ -1,25 +1,32 @@
-"""Two parsers of rows of numbers in CSV, which agree to the last bit.
+"""Points in a CSV file: a header line, a column for each element, one row a point.
 
-The reference parser, on the `csv` module, defines what a row and a number are, and raises the errors. pyarrow's, where
-it is installed, is several times as fast, and answers None where it is not certain of doing the same.
+Two parsers of rows agree to the last bit.  The reference parser, on the `csv` module, defines what a row and a number
+are, and raises the errors.  pyarrow's, where it is installed, is several times as fast, and answers None where it is
+not certain of doing the same.
 """
 
 from __future__ import annotations
 
+import csv
+import io
 import math
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
+from typing import Any
 
 import numpy as np
 
-from gradcli.data.block import Missing
-from gradcli.data.columns import Picked
-from gradcli.data.mistakes import quoted
-from gradcli.data.text_files import UTF8, Rows
+from gradcli.data.block import Block, Missing, Reading
+from gradcli.data.columns import Header, Picked, element
+from gradcli.data.mistakes import about_file, quoted
+from gradcli.data.text_files import UTF8, Rows, TextPoints, chunks
 from gradcli.errors import InputError
-from gradcli.graph.array import Array, objects
+from gradcli.graph.array import Array
+from gradcli.graph.shapes import Shape
 
+_SNIFFED = 2**16  # bytes of the header; the standard library takes no longer cell without being asked
 _ARROW_BLOCK = 2**20  # bytes that one of pyarrow's threads parses at a time
 _LARGE = re.compile(rb"[eE]\+?\d{3}|\d{300}")  # what may be too large, and is not written as infinity
 _ARROW_WIDTH = 500  # columns: pyarrow has objects for each
@@ -45,8 +52,10 @@ class Table:
     missing: Missing = field(default_factory=Missing)
 
 
-def parse(chunk: bytes, table: Table, indices: Sequence[int]) -> list[Array] | None:
-    """Return the columns at these indices of a plain chunk, or None where only the reference parser is certain.
+def parse(chunk: bytes, table: Table, indices: Sequence[int], copied: Sequence[int] = ()) -> list[Array] | None:
+    """Return the columns of numbers at some indices of a plain chunk, and of texts that are `copied`.
+
+    None where only the reference parser is certain.
 
     >>> parse(b"1,2,a\\n3,x,b\\n", Table(",", 3), [1, 0])
     """
@@ -58,39 +67,32 @@ def parse(chunk: bytes, table: Table, indices: Sequence[int]) -> list[Array] | N
     except ImportError:
         return None
     names = [str(i) for i in range(table.width)]
-    wanted = [names[i] for i in indices]
-    try:
+
+    def read(indices: Sequence[int], kind: Any) -> list[Array]:
+        wanted = [names[i] for i in indices]
         result = arrow.read_csv(
             pa.py_buffer(chunk),
             read_options=arrow.ReadOptions(column_names=names, block_size=_ARROW_BLOCK),
             parse_options=arrow.ParseOptions(delimiter=table.delimiter, quote_char=False),
             convert_options=arrow.ConvertOptions(
                 include_columns=wanted,
-                column_types=dict.fromkeys(wanted, pa.float64()),
+                column_types=dict.fromkeys(wanted, kind),
                 null_values=["", MISSING] if table.missing.policy == "nan" else [],
                 strings_can_be_null=False,
             ),
         )
+        return [result.column(i).to_numpy() for i in range(len(wanted))]
+
+    try:
+        columns = read(indices, pa.float64())
+        texts = read(copied, pa.string()) if copied else []
     except pa.ArrowException:
         return None
-    columns = [result.column(i).to_numpy() for i in range(len(wanted))]
     if b"(" in chunk and any(np.isnan(column).any() for column in columns):  # nan(…) is a number in C
         return None
     if any(np.isinf(column).any() for column in columns) and _LARGE.search(chunk):
         return None
-    return [_unsigned_nan(column) for column in columns]
-
-
-def texts_in(chunk: bytes, table: Table, indices: Sequence[int]) -> list[Array]:
-    """Return the texts of the columns at these indices of a plain chunk.
-
-    >>> texts_in(b"1,2,a\\n3,4,b\\n", Table(",", 3), [2])
-    [array(['a', 'b'], dtype=object)]
-    """
-    if not indices:
-        return []
-    rows = [line.split(table.delimiter) for line in chunk.decode(*UTF8).replace("\r", "").split("\n") if line.strip()]
-    return [objects([row[index] if index < len(row) else "" for row in rows], (len(rows),)) for index in indices]
+    return [*map(_unsigned_nan, columns), *texts]
 
 
 def by_reference(rows: Rows, table: Table, picked: Picked, size: int) -> Iterator[list[Array]]:
@@ -114,7 +116,7 @@ def by_reference(rows: Rows, table: Table, picked: Picked, size: int) -> Iterato
             some = [row for row, kept in zip(some, number_rows, strict=True) if kept is not None]
             numbers = np.array([row for row in number_rows if row is not None]).T
         if some:
-            texts = [objects([row[k] for _, row in some], (len(some),)) for k in picked.copied.values()]
+            texts = [np.array([row[k] for _, row in some], dtype=object) for k in picked.copied.values()]
             yield [*_unsigned_nan(numbers), *texts]
 
 
@@ -194,3 +196,107 @@ def _unsigned_nan(numbers: Array) -> Array:
     """Return the numbers with one kind of nan: parsers differ in its sign."""
     holes = np.isnan(numbers)
     return np.where(holes, np.nan, numbers) if holes.any() else numbers
+
+
+class CsvPoints(TextPoints):
+    """Points in a CSV file, or on standard input."""
+
+    columns: Sequence[str]
+    _chunks: Iterator[tuple[int, bytes]]
+
+    def _begin(self, how: Reading) -> None:
+        self._chunks = chunks(self._file, self._label)
+        self.columns = self._read_header(how.headers)
+        self._header = Header.of(self.columns, self._label, how)
+        self.shapes: dict[str, Shape] = self._header.shapes
+
+    def _read_header(self, headers: Collection[str]) -> list[str]:
+        """Return the names of the columns, detect the delimiter, and return unread bytes to the chunks.
+
+        Lines in front that begin with `#` are comments; the last of them has the names where numbers follow it, as
+        `numpy.savetxt` writes them.
+        """
+        line, first = next((some for some in self._chunks if not some[1].isspace()), (1, b""))
+        comment = b""
+        while first.lstrip().startswith(b"#"):
+            comment, _, first = first.lstrip().partition(b"\n")
+            line += 1
+            if not first.strip():
+                line, first = next(self._chunks, (line, b""))
+        if comment and _is_numbers(first):
+            first = comment.lstrip(b"# ") + b"\n" + first
+            line -= 1
+        delimiter = _delimiter(first, headers)
+        if delimiter == " ":
+            first, self._chunks = _single_blanks(first), ((n, _single_blanks(c)) for n, c in self._chunks)
+        texts = chain([first], (chunk for _, chunk in self._chunks))
+        rows = Rows(texts, self._label, line, delimiter)
+        for _, names in rows.take(1):
+            self._table = Table(delimiter, len(names), self._missing)
+            rest = rows.rest()
+            self._chunks = chain([(rows.line, rest)] if rest else [], self._chunks)
+            return names
+        raise about_file(
+            self._label, "is empty", "its first line names the columns: x0,x1 or x[0],x[1]; each row is a point"
+        )
+
+    def blocks(self, names: Sequence[str], size: int) -> Iterator[Block]:
+        """Yield the values of those variables, in blocks of 1 to `size` points."""
+        return self._blocks(self._header.pick(names), size)
+
+    def _blocks(self, picked: Picked, size: int) -> Iterator[Block]:
+        for columns in self._columns(picked, size):
+            for start in range(0, len(columns[0]), size):
+                yield picked.block([column[start : start + size] for column in columns])
+
+    def _columns(self, picked: Picked, size: int) -> Iterator[list[Array]]:
+        """Yield the columns that were picked, a chunk at a time, each by pyarrow's parser where that is certain."""
+        for line, chunk in self._chunks:
+            if not plain(chunk):  # a cell may hold newlines: a chunk need not end where a row does
+                rest = chain([chunk], (chunk for _, chunk in self._chunks))
+                yield from self._slowly(rest, line, picked, size)
+                return
+            columns = parse(chunk, self._table, picked.positions, [*picked.copied.values()])
+            yield from [columns] if columns is not None else self._slowly([chunk], line, picked, size)
+
+    def _slowly(self, chunks: Iterable[bytes], line: int, picked: Picked, size: int) -> Iterator[list[Array]]:
+        return by_reference(Rows(chunks, self._label, line, self._table.delimiter), self._table, picked, size)
+
+
+def _delimiter(chunk: bytes, headers: Collection[str] = ()) -> str:
+    r"""Return the delimiter that gives most names in a header: a comma, a semicolon, a tab, or else a blank.
+
+    `headers` are texts that are known to be names.  Of delimiters that give as many names, the one with more cells is
+    taken, and of those the first.
+
+    >>> _delimiter(b"x0,x1\n"), _delimiter(b'"M[0,1]";b\n'), _delimiter(b"the date\tx0\n"), _delimiter(b"1;2\n")
+    (',', ';', '\t', ';')
+    >>> _delimiter(b"temp (a,b);p Pa;q\n", ["p Pa"]), _delimiter(b"x0 x1\n"), _delimiter(b"flow rate,p\n")
+    (';', ' ', ',')
+    """
+    text = chunk.lstrip()[:_SNIFFED].decode(*UTF8)
+
+    def names(delimiter: str) -> tuple[int, int]:
+        header: list[str] = next(csv.reader(io.StringIO(text, newline=""), delimiter=delimiter), [])
+        return sum(element(cell) is not None or cell.strip() in headers for cell in header), len(header)
+
+    best = max(",;\t", key=names)  # of equals, the first
+    return best if names(best)[1] > 1 or names(" ")[0] < 2 else " "
+
+
+def _single_blanks(chunk: bytes) -> bytes:
+    r"""Return lines whose cells are aligned with blanks as lines with one blank between cells.
+
+    >>> _single_blanks(b"  1.5   2\r\n 3 4 \n")
+    b'1.5 2\r\n3 4\n'
+    """
+    return re.sub(rb"(?m)^ | (?=\r?$)", b"", re.sub(rb" +", b" ", chunk))
+
+
+def _is_numbers(chunk: bytes) -> bool:
+    """Return whether the first line is one of numbers, whatever separates them."""
+    cells = re.split(rb"[,;\s]+", chunk.lstrip().partition(b"\n")[0].strip())
+    try:
+        return bool([float(cell) for cell in cells])
+    except ValueError:
+        return False
