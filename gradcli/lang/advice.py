@@ -122,20 +122,21 @@ _FUNCTION_KEYS = {key(name): name for name in reversed(FUNCTIONS)}
 
 _NUMBER = r"(?<![\w.])(?>(?:\d[\d_]*\.?\d*|\.\d+)(?:e[+-]?\d+)?)"
 _WORD = rf"{NAME}|{_NUMBER}"
-_PAIR = re.compile(rf"({_NUMBER})\s*({NAME})|(?<!\w)({NAME})\s+({_WORD})|({_NUMBER})\s+({_WORD})", re.ASCII)
-_TERM = re.compile(rf"({_NUMBER})?\s*\*?\s*({NAME})|{_NUMBER}", re.ASCII)  # behind a function's name
-_POWERED = re.compile(rf"(?<![\w.])({NAME})\s*(?:\^|\*\*)\s*(-?\d+)\s*(?=[(\w])", re.ASCII)
-_OPERAND = re.compile(rf"(?:{NAME}|\d+)$", re.ASCII)
-_COMMA = re.compile(r"(?<![\w.,])(\d+),(\d+(?:e[+-]?\d+)?)(?![\w.,])")
-_BARS = re.compile(r"([\w)\]]\s*)?(\|\|?)([^|]+)\2")
-_DEFINED = re.compile(rf"({NAME})\s*\([^()]*\)\s*$")
+# Patterns as texts, which are compiled for an error alone.
+_PAIR = rf"(?a)({_NUMBER})\s*({NAME})|(?<!\w)({NAME})\s+({_WORD})|({_NUMBER})\s+({_WORD})"
+_TERM = rf"(?a)({_NUMBER})?\s*\*?\s*({NAME})|{_NUMBER}"  # behind a function's name
+_POWERED = rf"(?a)(?<![\w.])({NAME})\s*(?:\^|\*\*)\s*(-?\d+)\s*(?=[(\w])"
+_OPERAND = rf"(?a)(?:{NAME}|\d+)$"
+_COMMA = r"(?<![\w.,])(\d+),(\d+(?:e[+-]?\d+)?)(?![\w.,])"
+_BARS = r"([\w)\]]\s*)?(\|\|?)([^|]+)\2"
+_DEFINED = rf"({NAME})\s*\([^()]*\)\s*$"
 # Statements of Python's that define no name by an expression.
 _STATEMENTS = {"assert", "async", "class", "def", "del", "for", "from", "global", "import", "nonlocal", "pass",
                "raise", "return", "try", "while", "with"}  # fmt: skip
-_CHANGED = re.compile(rf"({NAME})\s*(\*\*|//|[-+*/@%])=(?!=)")
-_WALRUS = re.compile(rf"({NAME})\s*:=")
-_LAST = re.compile(r"\s*\\\s*$")
-_SEVERAL = re.compile(rf"{NAME}(\s*,\s*{NAME})+\s*=(?!=)")
+_CHANGED = rf"({NAME})\s*(\*\*|//|[-+*/@%])=(?!=)"
+_WALRUS = rf"({NAME})\s*:="
+_LAST = r"\s*\\\s*$"
+_SEVERAL = rf"{NAME}(\s*,\s*{NAME})+\s*=(?!=)"
 _SHOWN = 40  # characters of a text that is shown in advice
 _SHORT = 20  # characters of an argument that is shown in advice
 _NEAR = 60  # characters before and after a mistake that are searched for its cause
@@ -289,12 +290,12 @@ def _near(text: str, offset: int) -> Advice | None:
         return _written("it is written", start, start + len(operator), _OPERATORS[operator])
     if rest.startswith("!"):
         return _factorial(text, offset)
-    if rest.startswith("=") and (defined := _DEFINED.search(text[:offset])):
+    if rest.startswith("=") and (defined := re.search(_DEFINED, text[:offset])):
         name = defined.group(1)
         return Advice(f"only a name is allowed on the left: `{name} = …`", defined.start(), offset, f"{name} ")
     if advice := next((a for a in powered(text) if a.start <= offset <= a.end + 1), None):
         return advice
-    if pair := next((p for p in _PAIR.finditer(text) if p.start() <= offset < p.end()), None):
+    if pair := next((p for p in re.finditer(_PAIR, text) if p.start() <= offset < p.end()), None):
         return _pair(text, pair)
     return _reserved(text)
 
@@ -305,7 +306,7 @@ def _written(hint: str, start: int, end: int, instead: str) -> Advice:
 
 
 def _factorial(text: str, offset: int) -> Advice:
-    operand = _OPERAND.search(text[:offset])
+    operand = re.search(_OPERAND, text[:offset])
     if operand is None:
         return Advice("a factorial is written `gamma(n + 1)`")
     return _written("a factorial is written", operand.start(), offset + 1, f"gamma({operand.group()} + 1)")
@@ -318,7 +319,7 @@ def powered(text: str) -> list[Advice]:
     ['sin(2*x)**2', 'cos(t)**3', 'atan(x)']
     """
     result = []
-    for match in _POWERED.finditer(text):
+    for match in re.finditer(_POWERED, text):
         name, power = match.groups()
         argument = _argument(text, match.end())
         if name not in FUNCTIONS or argument is None:
@@ -349,7 +350,7 @@ def _argument(text: str, start: int) -> int | None:
             if depth == 0:
                 return offset + 1
         return None
-    term = _TERM.match(text, start)
+    term = re.compile(_TERM).match(text, start)
     return term.end() if term else None
 
 
@@ -364,21 +365,21 @@ def _of_a_statement(text: str) -> Advice | None:
         return Advice("a choice is written `where(x > 0, a, b)`")
     if word and word.group() in _STATEMENTS:
         return Advice("a statement is NAME = EXPRESSION; `gradcli run` takes a Python script")
-    if changed := _CHANGED.match(text):
+    if changed := re.match(_CHANGED, text):
         name, operator = changed.groups()
         return Advice(f"nothing changes in place: give the new value a name of its own, {name}1 = {name} {operator} …")
-    if walrus := _WALRUS.match(text):
+    if walrus := re.match(_WALRUS, text):
         return Advice(f"write `{walrus.group(1)} = …`", 0, walrus.end(), f"{walrus.group(1)} =")
-    if _SEVERAL.match(text):
+    if re.match(_SEVERAL, text):
         return Advice("each name has a statement of its own: y = …; z = …")
-    if last := _LAST.search(text):
+    if last := re.search(_LAST, text):
         return Advice("no line follows the `\\`: remove it", last.start(), last.end(), "")
     return Advice("formulas are typed as in Python, not in LaTeX: sqrt(x)/2") if "\\" in text else None
 
 
 def _between_bars(text: str) -> Advice | None:
     """Return the advice on |x|."""
-    bars = _BARS.search(text)
+    bars = re.search(_BARS, text)
     if not bars or (bars.group(1) and bars.group(2) == "||"):
         return None
     what, function = ("an absolute value", "abs") if bars.group(2) == "|" else ("a norm", "norm")
@@ -405,7 +406,7 @@ def _pair(text: str, pair: re.Match[str]) -> Advice | None:
     if a in FUNCTIONS:
         start = pair.end() - len(b)
         end = _argument(text, start) or pair.end()
-        term = _TERM.match(text, start)
+        term = re.compile(_TERM).match(text, start)
         inside = f"{term.group(1)}*{term.group(2)}" if term and term.group(1) and term.group(2) else text[start:end]
         return _written("a function is called with brackets:", pair.start(), end, f"{a}({inside})")
     return _written("a product is written with `*`:", pair.start(), pair.end(), f"{a}*{b}")
@@ -417,5 +418,5 @@ def decimals(text: str) -> str | None:
     >>> decimals("1,5*x + 2,25"), decimals("x, 5")
     ('1.5*x + 2.25', None)
     """
-    pointed = _COMMA.sub(r"\1.\2", text)
+    pointed = re.sub(_COMMA, r"\1.\2", text)
     return None if pointed == text else pointed

@@ -361,7 +361,7 @@ def _add_scipy(roots: Iterable[Any]) -> None:
     for name in [n for n in _SCIPY if n in sys.modules and n not in _ADDED]:
         _ADDED.add(name)
         module = sys.modules[name]
-        new = {n: _Ufunc(f) for n, f in vars(module).items() if type(f) is np.ufunc}
+        new: dict[str, Any] = {n: _Ufunc(f) for n, f in vars(module).items() if type(f) is np.ufunc}
         own = scipy_functions.FUNCTIONS[name]
         new |= {n: _or_original(getattr(module, n), f) for n, f in own.items() if hasattr(module, n)}
         _modules().append(_patch(module, new))
