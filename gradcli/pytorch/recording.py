@@ -86,15 +86,6 @@ class Tape:
         self.quantities: dict[Any, int] = {}  # those of results by step and number, of leaves, and of numbers
         self.live: dict[int, int] = {}  # those of tensors with names, by their identity
 
-    def quantity(self, x: Tensor) -> int | None:
-        """Return the quantity of a tensor in the record that is written; None where the call does not go through it."""
-        edge = edge_known(x)
-        return None if edge is None else self.of(edge)
-
-    def of(self, edge: Edge) -> int | None:
-        """Return the quantity of an edge in the record that is written; None where the call does not go through it."""
-        return self.quantities.get(edge)
-
     def record(self, most: float = math.inf) -> Record:
         """Return the record of the call, which is done; without the operations where these are more than `most`."""
         if len(self.steps) > most:

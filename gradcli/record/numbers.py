@@ -33,6 +33,12 @@ class Numbers:
         return cls(a, a.shape, a.dtype.name)
 
     @property
+    def array(self) -> Array:
+        """All numbers, which are known."""
+        assert self.whole is not None
+        return self.whole
+
+    @property
     def is_finite(self) -> bool:
         """Whether no number is known that is not finite."""
         if self.whole is None or self.whole.dtype.kind not in "fc":

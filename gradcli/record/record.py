@@ -12,7 +12,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from types import MappingProxyType
@@ -365,13 +365,25 @@ class Record:
     events: tuple[Event, ...] = ()
     backwards: tuple[Backward, ...] = ()
 
-    def producers(self) -> Mapping[int, tuple[int, int]]:
-        """Return the operation and the position among its results of each quantity that is a result."""
-        return self._producers
-
     @cached_property
-    def _producers(self) -> Mapping[int, tuple[int, int]]:
-        return {q: (o.id, k) for o in self.operations for k, q in enumerate(o.results)}
+    def producers(self) -> Mapping[int, Operation]:
+        """The operation of each quantity that is a result."""
+        return {q: o for o in self.operations for q in o.results}
+
+    def behind(self, quantities: Iterable[int], cut: Collection[int] = ()) -> list[Operation]:
+        """Return the operations that lead to quantities, in their order, as far as gradients flow to them.
+
+        None of them leads to the quantities in `cut`.
+        """
+        result: dict[int, Operation] = {}
+        waiting = [*quantities]
+        while waiting:
+            q = waiting.pop()
+            operation = self.producers.get(q)
+            if operation is not None and operation.id not in result and q not in cut:
+                result[operation.id] = operation
+                waiting += [x for x in operation.operands if isinstance(x, int) and self.quantities[x].requires]
+        return [result[k] for k in sorted(result)]
 
 
 class Recorder:

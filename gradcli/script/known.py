@@ -109,24 +109,16 @@ class Known:
         """Return where a quantity was cut off; None for one that was not."""
         return self._cuts.get(q.id if isinstance(q, Quantity) else q)
 
-    @cached_property
+    @property
     def producers(self) -> Mapping[int, Operation]:
         """The operation of each quantity that is a result."""
-        return {q: o for o in self.record.operations for q in o.results}
+        return self.record.producers
 
     def behind(self, roots: Sequence[int]) -> tuple[list[Operation], set[int]]:
         """Return the operations that lead to quantities, in their order, and all quantities that gradients flow to."""
-        operations: dict[int, Operation] = {}
-        seen = set(roots)
-        waiting = [*roots]
-        while waiting:
-            o = self.producers.get(waiting.pop())
-            if o is not None and o.id not in operations:
-                operations[o.id] = o
-                new = {x for x in o.operands if isinstance(x, int) and self.record.quantities[x].requires} - seen
-                seen |= new
-                waiting += new
-        return [operations[k] for k in sorted(operations)], seen
+        operations = self.record.behind(roots)
+        read = {x for o in operations for x in o.operands if isinstance(x, int) and self.record.quantities[x].requires}
+        return operations, {*roots, *read}
 
     def tensors_in(self, x: Any) -> list[int]:
         """Return the quantities of a tensor, or of those in a list or a dictionary."""

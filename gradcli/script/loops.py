@@ -32,7 +32,7 @@ class _Script(Program):
     def __init__(self, recorded: Recorded, names: Names) -> None:
         super().__init__()
         self.recorded, self.names, self.expressions = recorded, names, recorded.expressions
-        self.producers = recorded.record.producers()
+        self.producers = recorded.record.producers
 
     def order(self, nodes: Sequence[Node]) -> Sequence[Node]:
         """Return the nodes in the order of their operations; one without an operation follows what it reads."""
@@ -56,7 +56,7 @@ class _Script(Program):
         x = self.recorded.quantities.get(self.recorded.graph.labels.get(node, ""))
         if x is None or x.requires or x.id not in self.producers:
             return ""
-        return part_of(self.recorded.record.operations[self.producers[x.id][0]], self.recorded.record)
+        return part_of(self.producers[x.id], self.recorded.record)
 
     def may_number(self, node: Node) -> bool:
         """Return whether an input has no gradient, and the script has no name for its tensor."""
@@ -70,15 +70,15 @@ class _Script(Program):
 
     def variable(self, node: Node) -> str:
         """Return the variable that a statement assigns a node to."""
-        o, number = self.producers.get(self.recorded.results.get(node, -1), (-1, 0))
-        assignment = self.recorded.assigned.get(o)
-        if assignment is None or not assignment.whole:
+        q = self.recorded.results.get(node, -1)
+        o = self.producers.get(q)
+        assignment = None if o is None else self.recorded.assigned.get(o.id)
+        if o is None or assignment is None or not assignment.whole:
             return ""
-        operation = self.recorded.record.operations[o]
-        if operation.site.is_module and not operation.module:
+        if o.site.is_module and not o.module:
             return ""  # within the module whose output is assigned
-        several = len(assignment.targets) == len(operation.results)
-        return assignment.targets[number] if several else assignment.target
+        several = len(assignment.targets) == len(o.results)
+        return assignment.targets[o.results.index(q)] if several else assignment.target
 
     def list_of(self, names: Sequence[str]) -> tuple[str, int] | None:
         """Return the list of the script, if names are those of its elements; any variable may become a list."""

@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 
-from gradcli.engine.evaluate import at_point
-from gradcli.graph.graph import Graph
 from gradcli.graph.names import adjoint_name
-from gradcli.graph.node import Node, leaf
-from gradcli.graph.vjp import sweep
+from gradcli.graph.node import Node
 from gradcli.pages.backward.loss import loss_name
 from gradcli.pages.results import Hook, Measured
 from gradcli.record import record as records
 from gradcli.record.numbers import Numbers, decimal
 from gradcli.record.record import Operation
-from gradcli.script.operands import whole
 from gradcli.script.system import Recorded
 
 Array = np.ndarray[Any, Any]
@@ -41,17 +36,19 @@ def _measured(recorded: Recorded) -> Measured:
     hooks, altered = _hooks(recorded), behind_hooks(recorded)
     arrived = {q: a for q, a in adjoints(recorded).items() if q not in altered}
     gradients = {name: arrived[q] for q, name in recorded.names.items() if q in arrived}
-    operations, producers = recorded.record.operations, recorded.record.producers()
     of_nodes = {recorded.graph.inputs[n]: gradients[n] for n in recorded.graph.inputs if n in gradients}
     contributions: dict[tuple[Node, int], Array] = {}
     for node, q in recorded.results.items():
         if q in arrived:
             of_nodes[node] = arrived[q]
-            contributions |= _contributions(recorded, operations[producers[q][0]], q)
+            contributions |= _contributions(recorded, recorded.record.producers[q], q)
     of_nodes |= {n: hook.before for n, hook in hooks.items()}
     if hooks:
         gradients |= {name: hooks[n].after for q, name in recorded.names.items() if (n := recorded.node(q)) in hooks}
-    return Measured(gradients, of_nodes, contributions, values(recorded, recorded.graph.nodes), hooks=hooks)
+    known = {n: recorded.record.quantities[q] for n, q in recorded.results.items()}
+    known = {n: q for n, q in known.items() if q.numbers.whole is not None and q.shape == n.shape and n.dtype != "bool"}
+    values = {n: numbers(q.numbers) for n, q in known.items()}
+    return Measured(gradients, of_nodes, contributions, values, hooks=hooks)
 
 
 def adjoints(recorded: Recorded) -> dict[int, Array]:
@@ -66,11 +63,12 @@ def adjoints(recorded: Recorded) -> dict[int, Array]:
 
 
 def _contributions(recorded: Recorded, o: Operation, q: int) -> dict[tuple[Node, int], Array]:
-    """Return what an operation sends to its operands, by the node that reads the operand, where one alone does."""
-    if q not in recorded.copies:
+    """Return what an operation sends to its operands, by the node that reads the operand, where one alone does.
+
+    Of one of several results it is not recorded alone.
+    """
+    if q not in recorded.copies or len(o.results) > 1:
         return {}
-    if len(o.results) > 1:
-        return _of_result(recorded, o, q)
     (definition,), nodes = o.definitions, recorded.copies[q]
     readers: dict[int, list[tuple[int, int]]] = {}
     for k, step in enumerate(definition.steps, definition.operands):
@@ -83,22 +81,6 @@ def _contributions(recorded: Recorded, o: Operation, q: int) -> dict[tuple[Node,
         if sent is not None and not others and _is_copy(nodes[k], step, nodes):
             result[nodes[k], i] = numbers(sent)
     return result
-
-
-def _of_result(recorded: Recorded, o: Operation, q: int) -> dict[tuple[Node, int], Array]:
-    """Return what one of several results sends to the only operand of which it is a part, whose sum is recorded."""
-    number, nodes = o.results.index(q), recorded.copies[q]
-    definition, g = o.definitions[number], recorded.call.received.get((o.id, number))
-    read = [i for i, x in enumerate(o.operands) if isinstance(x, int)]
-    if g is None or len(definition.steps) != 1 or definition.steps[0].args != (0,) or read != [0]:
-        return {}
-    x = leaf(definition.shapes[0])
-    part = Graph.of({"x": x}, {"y": nodes[-1].with_args((x,))})
-    swept = sweep(part, ["x"])
-    gradient = swept.gradients["x"]
-    graph = Graph.of({"x": x, "v": swept.cotangents["y"]}, {"": gradient})
-    known = {"x": np.zeros(x.shape), "v": numbers(g)}
-    return {(nodes[-1], 0): at_point(graph, {n: known[n] for n in graph.inputs}, [gradient])[gradient]}
 
 
 def _is_copy(node: Node, step: Any, nodes: list[Node]) -> bool:
@@ -128,8 +110,8 @@ def hooked(hook: records.Hook, recorded: Recorded) -> Node | None:
     if hook.operation is not None:
         return None
     record, call = recorded.record, recorded.call
-    producers, q = record.producers(), hook.quantity
-    while q in producers and (o := record.operations[producers[q][0]]).grad_fn == HOOKED:
+    producers, q = record.producers, hook.quantity
+    while q in producers and (o := producers[q]).grad_fn == HOOKED:
         (inner,) = [x for x in o.operands if isinstance(x, int)]
         if any(inner in other.operands for other in record.operations if other is not o):
             return None
@@ -170,34 +152,20 @@ def differ(formulas: Array, record: Array) -> bool:
     return not np.allclose(formulas, record, 0, _ROUNDING * largest, equal_nan=True)
 
 
-def values(recorded: Recorded, nodes: Iterable[Node]) -> dict[Node, Array]:
-    """Return the numbers that the script has computed for nodes of the system, as far as they are recorded."""
-    known = {n: recorded.record.quantities[recorded.results[n]] for n in nodes if n in recorded.results}
-    known = {n: q for n, q in known.items() if q.numbers.whole is not None and q.shape == n.shape}
-    return {n: numbers(q.numbers) for n, q in known.items() if n.dtype != "bool"}
-
-
 def numbers(a: Numbers) -> Array:
     """Return numbers in float64; few of them as the decimals that the script prints."""
-    return decimal(whole(a))
+    return decimal(a.array)
 
 
 def behind_hooks(recorded: Recorded) -> set[int]:
     """Return the quantities whose gradient is another one because of a hook that changed no adjoint of the system."""
     record = recorded.record
-    producers = record.producers()
-    waiting: list[int] = []
+    first: set[int] = set()
     for hook in [h for h in recorded.call.hooks if hooked(h, recorded) is None]:
         # A hook of a quantity runs when its gradient has arrived; one behind an operation changes what arrives next.
+        producer = record.producers.get(hook.quantity)
         if hook.operation is not None:
-            waiting.append(hook.quantity)
-        elif hook.quantity in producers:
-            waiting += [x for x in record.operations[producers[hook.quantity][0]].operands if isinstance(x, int)]
-    result: set[int] = set()
-    while waiting:
-        q = waiting.pop()
-        if q not in result:
-            result.add(q)
-            if q in producers:
-                waiting += [x for x in record.operations[producers[q][0]].operands if isinstance(x, int)]
-    return result
+            first.add(hook.quantity)
+        elif producer is not None:
+            first |= {x for x in producer.operands if isinstance(x, int)}
+    return first | {x for o in record.behind(first) for x in o.operands if isinstance(x, int)}

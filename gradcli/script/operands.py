@@ -2,30 +2,52 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Callable, Mapping
+from copy import deepcopy
+from decimal import Decimal
 from functools import partial
 from itertools import islice
 from typing import Any
 
 import numpy as np
 
+from gradcli.engine.evaluate import at_point
+from gradcli.errors import InputError, Source
+from gradcli.graph.graph import Graph
 from gradcli.graph.node import Node, const, leaf
 from gradcli.graph.shapes import size_of
 from gradcli.graph.weights import Weights
+from gradcli.lang.builder import build
+from gradcli.lang.expressions import read_expression
 from gradcli.notation.nodes import Notation
 from gradcli.record.numbers import Numbers, decimal
 from gradcli.record.record import CallSite, Changed, Cut, Operation, Quantity, Record
 from gradcli.script.expressions import Expressions
 from gradcli.script.instances import instance
 from gradcli.script.naming import FreshNames
-from gradcli.script.written import exact, gives, node_of
 
 Array = np.ndarray[Any, Any]
+Meaning = Callable[..., Node | None]  # the node of a name, and of a computed one where it is compared
 Local = Callable[..., str]  # what an operand was called where it was read; with True, or the function that made it
 
 _SMALL = 16  # elements of an array without a name that is written out
 _BRIEF = 24  # digits of all of them
 _AXES = 8  # of which the position of a part is written
+_WHOLE = 2**53  # below, a float that is an integer is exact
+_CLOSE = 1e-5  # of float32 numbers: no record is kept of what has no history, so it is computed again, in float64
+
+
+def exact(value: Any) -> int | Decimal | float:
+    """Return a number as the value of a constant: its shortest decimal, as it was typed (`repr`).
+
+    >>> exact(np.float32(0.1)), exact(np.float64(3)), exact(np.float64("inf"))
+    (Decimal('0.1'), 3, inf)
+    """
+    number = float(str(value)) if isinstance(value, np.float32) else value.item()
+    if isinstance(number, int) or (number.is_integer() and abs(number) < _WHOLE and str(number) != "-0.0"):
+        return int(number)
+    return Decimal(repr(number)) if np.isfinite(number) else number
 
 
 def _is_one_number(a: Array) -> bool:
@@ -41,18 +63,12 @@ def literal(a: Array) -> Node:
 
 def number_node(numbers: Numbers) -> Node:
     """Return indices, a position or a factor as a constant."""
-    a = whole(numbers)
+    a = numbers.array
     if a.dtype.kind == "f":
         return const(exact(a.reshape(-1)[0]))
     if a.ndim == 1 and a.size <= _AXES:
         return const(tuple(a.tolist()), a.shape, "int64")
     return const(Weights(a), a.shape, "int64")
-
-
-def whole(numbers: Numbers) -> Array:
-    """Return all of some numbers."""
-    assert numbers.whole is not None
-    return numbers.whole
 
 
 def part_of(operation: Operation | None, record: Record) -> str:
@@ -82,7 +98,6 @@ class Operands:
     def __init__(self, record: Record, sources: Mapping[str, str]) -> None:
         self.record = record
         self.expressions = Expressions(sources)
-        self.producers = {q: record.operations[o] for q, (o, _) in record.producers().items()}
         named = [(clock, name, q) for q in record.quantities for clock, name in q.names]
         self.named: dict[str, Quantity] = {}  # what each name is now, in the order of the program's definitions
         for _, name, q in sorted(named, key=lambda item: item[0]):
@@ -138,7 +153,7 @@ class Operands:
             name = quantity.name or None
             known = None
             if name is None:
-                known = self.shown(quantity, site) or self.written(whole(quantity.numbers), site)
+                known = self.shown(quantity, site) or self.written(quantity.numbers.array, site)
             count = len(self.inputs)
             self.nodes[quantity.id] = known or self.constant(quantity, name, local)
             for new in islice(reversed(self.inputs), len(self.inputs) - count):
@@ -147,7 +162,7 @@ class Operands:
 
     def constant(self, quantity: Quantity | None, name: str | None, local: Local = unnamed, a: Any = None) -> Node:
         """Return the node of a tensor without a gradient: a literal for few numbers without a name, else an input."""
-        a = whole(quantity.numbers) if quantity is not None else a
+        a = quantity.numbers.array if quantity is not None else a
         labels = a.dtype.kind == "i" and a.ndim > 0  # no gradient flows to integers: they are constants
         stands = labels or (name is None and _is_one_number(a))  # such as the ones of a sum
         name = name or (None if stands else local() or None)
@@ -163,7 +178,7 @@ class Operands:
 
         Beside h itself, the alias is an input h.detach().
         """
-        operation = self.producers.get(quantity.id)
+        operation = self.record.producers.get(quantity.id)
         if operation is None or operation.is_opaque:
             return None
         (source,) = operation.operands
@@ -172,13 +187,13 @@ class Operands:
             if (cut := self.cuts.get(quantity.id)) is None:
                 return None if base.requires else self.fixed(base, site)
             is_beside = base.name in self.computed and cut.kind == "DETACHED"
-            return self.input(f"{base.name}{cut.code}" if is_beside else base.name, whole(quantity.numbers), quantity)
+            return self.input(f"{base.name}{cut.code}" if is_beside else base.name, quantity.numbers.array, quantity)
         part = part_of(operation, self.record)
         if not part:
             return instance(operation.definitions[0], [self.fixed(base, site)])[-1]
-        if part in self.inputs and np.array_equal(self.at[part], decimal(whole(quantity.numbers)), equal_nan=True):
+        if part in self.inputs and np.array_equal(self.at[part], decimal(quantity.numbers.array), equal_nan=True):
             return self.inputs[part]  # which has been read before
-        return self.input(part, whole(quantity.numbers), quantity)
+        return self.input(part, quantity.numbers.array, quantity)
 
     def written(self, a: Array, site: CallSite) -> Node | None:
         """Return the script's expression for an operand without a name as a node, if it has the operand's values."""
@@ -203,3 +218,44 @@ class Operands:
         node = self.inputs.pop(name)
         del self.at[name]
         self.nodes = {k: n for k, n in self.nodes.items() if n is not node}
+
+
+# The expressions of the script
+
+
+class _WithoutTorch(ast.NodeTransformer):
+    """Writes exp for torch.exp."""
+
+    def visit_Attribute(self, node: ast.Attribute) -> ast.expr:
+        """Return the name alone of an attribute of `torch`."""
+        if isinstance(node.value, ast.Name) and node.value.id == "torch":
+            return ast.Name(node.attr, node.ctx)
+        self.generic_visit(node)
+        return node
+
+
+def node_of(expression: ast.expr, meaning: Meaning) -> Node | None:
+    """Return the node of an expression that is a formula of the script's names; None where it is none."""
+    inside = [n for c in ast.walk(expression) if isinstance(c, ast.Compare) for n in ast.walk(c)]
+    names = {n.id: n in inside for n in ast.walk(expression) if isinstance(n, ast.Name) and n.id != "torch"}
+    scope = {name: node for name, compared in names.items() if (node := meaning(name, compared)) is not None}
+    try:
+        return build(read_expression(Source(ast.unparse(_WithoutTorch().visit(deepcopy(expression))))), scope)
+    except InputError:
+        return None
+
+
+def gives(node: Node, inputs: Mapping[str, Node], at: Mapping[str, Array], expected: Array) -> bool:
+    """Return whether a node has these values at the point: the tensor of a name may have changed since.
+
+    >>> from gradcli.graph.node import leaf
+    >>> x, three = leaf(()), np.array(3.0)
+    >>> [gives(x * x, {"x": x}, {"x": three}, np.array(value)) for value in (9.0, 8.0)]
+    [True, False]
+    """
+    if node.shape != expected.shape:
+        return False
+    known = {name: n for name, n in inputs.items() if name in at}
+    graph = Graph.of(known, {"": node})
+    result = at_point(graph, {name: at[name] for name in known}, [node])[node]
+    return bool(np.allclose(result, expected, rtol=_CLOSE, atol=_CLOSE, equal_nan=True))

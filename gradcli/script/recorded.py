@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from types import MappingProxyType
@@ -15,12 +15,10 @@ from gradcli.graph.node import Node, const
 from gradcli.graph.operations import OPERATIONS
 from gradcli.record.numbers import Numbers, decimal
 from gradcli.record.record import NOWHERE, Backward, CallSite, Changed, Operation, Quantity, Record
-from gradcli.script.assembled import Assembly
-from gradcli.script.instances import existing_result, instance
+from gradcli.script.instances import Assembly, existing_result, instance
 from gradcli.script.naming import FreshNames
-from gradcli.script.operands import Local, Operands, literal, number_node, unnamed, whole
+from gradcli.script.operands import Local, Operands, exact, literal, number_node, unnamed
 from gradcli.script.system import WRITTEN, Recorded, Use
-from gradcli.script.written import exact
 
 MAX_STEPS = 20_000  # of a system that is looked through
 _OUTPUTS = ("y", "z", "out", "loss", "result", "\u2113")  # names for one to which the script gives none
@@ -57,7 +55,7 @@ class _Maker(Operands, Recorded):
     def enter(self, q: int, name: str, is_value: bool = False) -> str:
         """Make a quantity an input, and return its name."""
         self.names[q] = name = self.fresh(name)
-        self.nodes[q] = self.input(name, whole(self.quantity(q).numbers), None if is_value else self.quantity(q))
+        self.nodes[q] = self.input(name, self.quantity(q).numbers.array, None if is_value else self.quantity(q))
         return name
 
     def leaf(self, q: int, local: Local = unnamed, site: CallSite = NOWHERE) -> Node:
@@ -114,11 +112,11 @@ class _Maker(Operands, Recorded):
         """Make what was written where no operation is recorded an input, whose gradient passes to what it was."""
         (source,), (q,) = o.operands, o.results
         assert isinstance(source, int)
-        if self.producers.get(source) is None:
+        if source not in self.record.producers:
             self.leaf(source)
         self.functions[o.id] = use = Use(o, [self.nodes[source]], differentiable=frozenset((0,)))
         use.outputs[0] = name = self.fresh(self.name_of(source))
-        self.nodes[q] = self.input(name, whole(self.quantity(q).numbers))
+        self.nodes[q] = self.input(name, self.quantity(q).numbers.array)
 
     def differentiable(self, o: Operation) -> frozenset[int]:
         """Return the positions of operands that gradients flow to."""
@@ -185,7 +183,7 @@ class _Maker(Operands, Recorded):
         """Return the first operand of an operation; of data, its numbers."""
         x = o.operands[0]
         is_data = isinstance(x, int) and not self.quantity(x).requires and not operands[0].args
-        return literal(whole(self.quantity(x).numbers)) if is_data and isinstance(x, int) else operands[0]
+        return literal(self.quantity(x).numbers.array) if is_data and isinstance(x, int) else operands[0]
 
     def add_result(self, o: Operation, k: int, node: Node, copies: list[Node]) -> None:
         """Name the node of a result, unless an equal one exists."""
@@ -275,7 +273,7 @@ class _Maker(Operands, Recorded):
         """Return the outputs that a call starts from, by name; keep its v, and their names in the order of the call."""
         outputs: dict[str, Node] = {}
         for q, v in zip(self.call.roots, self.call.v, strict=True):
-            is_result = q in self.producers
+            is_result = q in self.record.producers
             node = self.nodes[q] if is_result else self.leaf(q)
             if node.is_leaf:
                 if is_result:
@@ -286,7 +284,7 @@ class _Maker(Operands, Recorded):
                 name = self.fresh(self.unused(*(n for n in _OUTPUTS if n not in outputs)))
             outputs[name] = node
             self.roots.append(name)
-            weights = decimal(whole(v))
+            weights = decimal(v.array)
             self.v[name] = self.v[name] + weights if name in self.v else weights
         return outputs
 
@@ -353,11 +351,11 @@ def recorded(record: Record, call: Backward, sources: Mapping[str, str] = Mappin
     Errors: `InputError` for one that is too large to be looked through.
     """
     maker = _Maker(record, call, sources)
-    producers = {q: o for q, o in maker.producers.items() if record.quantities[q].requires}
     asked = dict.fromkeys(call.inputs or ())
-    inner = {q for q in asked if q in producers}
-    cut = {q for q in inner if not _leads_to(asked, q, producers)}
-    operations = reachable(call.roots, producers, cut)
+    inner = {q for q in asked if q in record.producers and record.quantities[q].requires}
+    before = {q: {x for o in record.behind([q]) for x in (*o.operands, *o.results)} - {q} for q in inner}
+    cut = {q for q in inner if before[q].isdisjoint(asked)}  # what comes from none that is asked for
+    operations = record.behind(call.roots, cut)
     check_size(len(operations))
     for q in asked:
         if q in cut:
@@ -365,34 +363,15 @@ def recorded(record: Record, call: Backward, sources: Mapping[str, str] = Mappin
     maker.add_operations(operations)
     maker.requested = [maker.name_of(q) for q in asked if q in inner and q not in cut and q in maker.nodes]
     maker.finish()
-    known = asked if asked else [q for q in maker.names if q not in maker.producers]
+    known = asked if asked else [q for q in maker.names if q not in record.producers]
     maker.wrt = [name for q in known if (name := maker.names.get(q, "")) in maker.at]
     if not asked:
         maker.wrt = [name for name in maker.at if name in maker.wrt]
     return maker
 
 
-def reachable(roots: Iterable[int], producers: Mapping[int, Operation], cut: Collection[int] = ()) -> list[Operation]:
-    """Return the operations that lead to roots, in their order; none beyond the quantities in `cut`."""
-    result: dict[int, Operation] = {}
-    waiting = [*roots]
-    while waiting:
-        q = waiting.pop()
-        operation = producers.get(q)
-        if operation is not None and operation.id not in result and q not in cut:
-            result[operation.id] = operation
-            waiting += [x for x in operation.operands if isinstance(x, int)]
-    return [result[k] for k in sorted(result)]
-
-
 def _is_same_call(a: CallSite, b: CallSite) -> bool:
     return (a.frame, a.instruction) == (b.frame, b.instruction)
-
-
-def _leads_to(quantities: Iterable[int], q: int, producers: Mapping[int, Operation]) -> bool:
-    """Return whether a quantity came from another one whose gradient is asked for."""
-    before = {x for o in reachable([q], producers) for x in (*o.operands, *o.results)} - {q}
-    return any(x in before for x in quantities)
 
 
 def _stem(name: str) -> str:

@@ -138,13 +138,9 @@ class Recorded:
         """The gradients that intermediates keep, by quantity."""
         results = {q for o in self.record.operations for q in o.results}
         kept = [*self.call.retained, *(c for c in self.call.leaves if c.quantity in results)]
-        return {c.quantity: _whole(c.after) for c in kept if c.after is not None}
+        return {c.quantity: c.after.array for c in kept if c.after is not None}
 
     def target(self, node: Node) -> str | None:
         """Return the name that the script assigns a node to, or what is computed of it in the same statement."""
         operation = self.producer.get(node)
         return self.assigned[operation.id].target or None if operation and operation.id in self.assigned else None
-
-
-def _whole(numbers: Any) -> Array:
-    return numbers.whole  # type: ignore[no-any-return]

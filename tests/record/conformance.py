@@ -76,7 +76,7 @@ def _check_references(record: Record) -> None:
 
 
 def _check_gradients(record: Record, rounding: float) -> None:
-    producers = record.producers()
+    producers = record.producers
     for b in record.backwards:
         terms: dict[int, list[Numbers]] = {}
         for root, v in zip(b.roots, b.v, strict=True):

@@ -36,7 +36,7 @@ def test_the_functions_of_the_table_are_called_in_its_order(tmp_path, capsys):
     finally:
         sys.setprofile(None)
     assert "z = x*y" in capsys.readouterr().out
-    assert len(STEPS) == 11
+    assert len(STEPS) == 13
     product = calls.index(STEPS[0])
     first = [calls.index(step, product) for step in STEPS]
     assert first == sorted(first)

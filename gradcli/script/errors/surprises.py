@@ -20,7 +20,6 @@ from gradcli.script.errors.history import History
 from gradcli.script.errors.source import Change, Text
 from gradcli.script.errors.syntax import called, calls, last_name, owner_of, parts, start
 from gradcli.script.known import line_at, line_of
-from gradcli.script.operands import whole
 from gradcli.script.scene import CallScene, without_comment
 from gradcli.text.wrapping import in_words
 
@@ -82,7 +81,7 @@ def _clamped(text: Text, scene: CallScene) -> Iterator[str]:
         o = scene.recorded.producer[node]
         if not o.grad_fn.startswith("Clamp") or o.site in lines or not isinstance(o.operands[0], int):
             continue
-        before, result = (whole(record.quantities[k].numbers) for k in (o.operands[0], q))
+        before, result = (record.quantities[k].numbers.array for k in (o.operands[0], q))
         if before.shape == result.shape and (count := int((before != result).sum())):
             lines.add(o.site)
             of = f" of {name}" if (name := _name(o, scene)) else ""

@@ -27,7 +27,6 @@ from gradcli.script.errors.source import text_at
 from gradcli.script.errors.syntax import parts
 from gradcli.script.known import line_at
 from gradcli.script.measured import hooked
-from gradcli.script.operands import whole
 from gradcli.script.pages.quantities import all_of, by_module
 from gradcli.script.scene import CallScene
 from gradcli.script.system import Recorded
@@ -90,8 +89,8 @@ def _hook(hook: Hook, scene: CallScene) -> str:
         return f"{hook.module}'s backward hook{label}, the gradient of its input"
     node, record = hooked(hook, scene.recorded), scene.recorded.record
     named = "" if node is None else scene.recorded.graph.labels.get(node, "")
-    producer = record.producers().get(hook.quantity)
-    grad_fn = "torch::autograd::AccumulateGrad" if producer is None else record.operations[producer[0]].grad_fn
+    producer = record.producers.get(hook.quantity)
+    grad_fn = "torch::autograd::AccumulateGrad" if producer is None else producer.grad_fn
     owner = named or scene.recorded.names.get(hook.quantity) or record.quantities[hook.quantity].name or grad_fn
     return f"{owner}'s hook{label}"
 
@@ -140,7 +139,7 @@ def _by_module(scene: CallScene) -> Iterator[Sentence]:
 
 
 def _square(n: Numbers) -> float:
-    a = np.abs(whole(n).astype(complex if whole(n).dtype.kind == "c" else float))
+    a = np.abs(n.array.astype(complex if n.array.dtype.kind == "c" else float))
     return float(np.vdot(a, a))
 
 
@@ -151,7 +150,7 @@ def _of_leaves(scene: CallScene, explained: bool) -> Iterator[Sentence]:
     for c in sorted(call.leaves, key=lambda c: (order.get(recorded.name(c.quantity), -1), _named_at(c, recorded))):
         name = recorded.name(c.quantity)
         if c.after is not None:
-            if c.before is not None and whole(c.before).any() and recorded.record.quantities[c.quantity].name:
+            if c.before is not None and c.before.array.any() and recorded.record.quantities[c.quantity].name:
                 added.append(name)
             yield Grad(name), f": {_held(c, scene)} → {numbers_words(c.after)}"
         elif call.function not in RETURNED and (not explained or call.hooks):
@@ -171,7 +170,7 @@ def _held(c: Contribution, scene: CallScene) -> str:
     where = scene.where(line_at(c.origin)) if c.origin.line else ""
     if c.before is None:
         return f"None (cleared in {where})" if where else "None"
-    how = "left by" if whole(c.before).any() else "set to 0 in"
+    how = "left by" if c.before.array.any() else "set to 0 in"
     before = numbers_words(c.before) + (f" ({how} {where})" if where else "")
     return before + (f" + {numbers_words(c.added)}" if math.prod(c.before.shape) <= SHOWN else "")
 
@@ -188,7 +187,7 @@ def _of_intermediates(scene: CallScene) -> Iterator[Sentence]:
 def _not_kept(scene: CallScene) -> Iterator[Sentence]:
     """Yield which intermediates keep no gradient that the script asks for elsewhere."""
     recorded = scene.recorded
-    producers, quantities = recorded.record.producers(), recorded.record.quantities
+    producers, quantities = recorded.record.producers, recorded.record.quantities
     names = {} if recorded.call.returns else recorded.names
     dropped = [name for q, name in names.items() if q in producers and not quantities[q].retains]
     tree = text_at(scene, scene.line).tree if dropped else ast.Module([], [])

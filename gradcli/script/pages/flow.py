@@ -48,7 +48,7 @@ def flow(record: Record, backward: Backward) -> list[Flow]:
     reasons = _Reasons(record, backward)
     added = {c.quantity: c for c in backward.leaves}
     order = {q: (o.clock, k) for o in record.operations[::-1] for k, q in enumerate(o.operands) if isinstance(q, int)}
-    produced = record.producers()
+    produced = record.producers
     leaves = [
         q for q in record.quantities if q.id not in produced and (q.requires or q.why_not == "frozen" or q.id in added)
     ]

@@ -34,7 +34,6 @@ from gradcli.pages.sections import (
 from gradcli.pages.system import point_parts
 from gradcli.script.known import line_at
 from gradcli.script.measured import measured
-from gradcli.script.operands import whole
 from gradcli.script.pages.quantities import quantities
 from gradcli.script.scene import CallScene
 from gradcli.script.system import Recorded, Use
@@ -84,7 +83,7 @@ def _open(recorded: Recorded, roots: Mapping[str, str]) -> tuple[Graph, Named, d
             sent = recorded.call.sent.get((use.operation.id, i))
             name = f"\0{k}.{i}"
             outputs[name] = node
-            v[name] = np.zeros(node.shape) if sent is None else whole(sent).astype(float)
+            v[name] = np.zeros(node.shape) if sent is None else sent.array.astype(float)
             called[name] = use.backward(i, [weights[output] for output in use.outputs.values()])
     return Graph.of(recorded.graph.inputs, outputs, names={**recorded.graph.names, **outputs}), v, called
 

@@ -26,7 +26,7 @@ from gradcli.pages.sections import (
 from gradcli.pages.system import system_section
 from gradcli.script.errors.warnings import Warned
 from gradcli.script.loops import folded_loops
-from gradcli.script.measured import answered, behind_hooks, differ, measured, values
+from gradcli.script.measured import answered, behind_hooks, differ, measured
 from gradcli.script.pages.effects import RETURNED, done
 from gradcli.script.pages.flow import MANY, flow_section
 from gradcli.script.pages.long import folded_by_line
@@ -181,7 +181,7 @@ def _by_round(loops: Folded, known: Measured, loss: str) -> list[Section]:
 def _long(scene: CallScene, shown: Shown, loops: Folded) -> Section:
     """Return the system of many operations, folded."""
     recorded, named = scene.recorded, shown.graph.names
-    (computed,) = evaluated(shown.graph.inputs, [recorded.at], named.values(), known=values(recorded, named.values()))
+    (computed,) = evaluated(shown.graph.inputs, [recorded.at], named.values(), known=measured(recorded).values)
     at = {name: a for name, a in recorded.at.items() if name in recorded.wrt}
     known = {name: computed[n] for name, n in named.items()}
     return system_section(shown, at, known, quantities(scene, at), loops, scene.unroll)

@@ -126,11 +126,11 @@ def earlier_names(scene: CallScene) -> Iterator[str]:
     now = {name: q.id for q in record.quantities for _, name in q.names}  # the last that the script has given it
     for name, before in scene.recorded.earlier.items():
         said = f"two tensors are called {before}: {name} is the leaf that had the name before"
-        producer = record.producers().get(now.get(before, -1))
+        producer = record.producers.get(now.get(before, -1))
         if producer is None:
             yield said
             continue
-        line = line_at(record.operations[producer[0]].site)
+        line = line_at(producer.site)
         text = Source(scene.script.name, scene.script.source, line)
         changes = updates.kept_leaves(text) if scene.file(line) == scene.script.name else []
         kept = f"; `{' '.join(changes[0].shown())}` keeps the leaf" if len(changes) == 1 else ""

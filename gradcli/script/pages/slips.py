@@ -7,11 +7,9 @@ from collections.abc import Iterator, Sequence
 from gradcli.graph.graph import Graph
 from gradcli.graph.node import is_const
 from gradcli.graph.vjp import sweep
-from gradcli.pages.evaluation import evaluated
 from gradcli.record.numbers import Numbers
 from gradcli.record.record import Operand, Operation, Record
 from gradcli.script.known import line_at
-from gradcli.script.measured import values
 from gradcli.script.scene import CallScene
 from gradcli.script.system import Recorded
 from gradcli.text.wrapping import in_words
@@ -89,8 +87,7 @@ def _read_again(scene: CallScene) -> dict[tuple[str, str], str]:
 
 def _producer(x: Operand, record: Record) -> Operation | None:
     """Return the operation that has computed an operand; None of a leaf, data or numbers."""
-    known = record.producers().get(x) if isinstance(x, int) else None
-    return None if known is None else record.operations[known[0]]
+    return record.producers.get(x) if isinstance(x, int) else None
 
 
 def _paired(o: Operation, scene: CallScene) -> str | None:
@@ -136,13 +133,13 @@ def _twice(o: Operation, scene: CallScene) -> str | None:
 
 def _stopped(operations: Sequence[Operation], scene: CallScene) -> str | None:
     """Return the sentence about an operation whose gradients are all 0."""
-    dead = _dead(scene.recorded)
+    quantities = scene.recorded.record.quantities
     for o in reversed(operations):
         where = scene.where(line_at(o.site))
         if _is_flat(o, scene.recorded):
             through = f"; `x + (x.{o.row}() - x).detach()` has the same values and the derivative 1"
             return f"{o.row} ({where}) has the derivative 0 everywhere{through * (o.row in _ROUNDING)}"
-        if o.id in dead:
+        if o.row == "relu" and quantities[o.results[0]].numbers.is_zero:
             return f"relu ({where}) has the derivative 0 at all of its inputs: none of them is above 0"
     return None
 
@@ -156,13 +153,3 @@ def _is_flat(o: Operation, recorded: Recorded) -> bool:
     *nodes, result = recorded.copies[o.results[0]]
     graph = Graph.of({str(i): n for i, n in enumerate(nodes[: definition.operands])}, {"y": result})
     return all(is_const(g, 0) for g in sweep(graph, reached).gradients.values())
-
-
-def _dead(recorded: Recorded) -> set[int]:
-    """Return the operations of rectifiers whose results are all 0."""
-    operations = {n: o.id for n, o in recorded.producer.items() if n.op == "relu"}
-    if not operations:
-        return set()
-    known = values(recorded, operations)
-    (computed,) = evaluated(recorded.graph.inputs, [recorded.at], operations, known=known)
-    return {operations[n] for n, a in computed.items() if not a.any()}
