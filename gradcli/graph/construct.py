@@ -118,6 +118,22 @@ def reduce(op: str, x: Node, axes: Axes, *settings: int | str) -> Node:
     return Node(op, (x,), without(x.shape, axes), (axes, *settings))
 
 
+def kept(reduced: Node, x: Node, axes: Axes) -> Node:
+    """Return what a reduction of x over some axes gives with these axes, of size 1.
+
+    >>> from gradcli.graph.node import leaf
+    >>> x = leaf((2, 3))
+    >>> kept(reduce("sum", x, (1,)), x, (1,)).shape
+    (2, 1)
+    """
+    return reshape(reduced, tuple(1 if i in axes else n for i, n in enumerate(x.shape)))
+
+
+def channels(numbers: Node, x: Node) -> Node:
+    """Return a number for each channel of x, which its second axis counts, in a shape that broadcasts to it."""
+    return reshape(numbers, (numbers.size, *(1,) * (len(x.shape) - 2)))
+
+
 def total(x: Node) -> Node:
     """Return the sum of all elements; a scalar is its own.
 

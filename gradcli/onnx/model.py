@@ -12,7 +12,6 @@ import numpy as np
 from gradcli.errors import InputError, Span
 from gradcli.files import printable
 from gradcli.graph.array import Array, Named
-from gradcli.graph.dtypes import DType
 from gradcli.graph.names import identifier
 from gradcli.graph.node import Node
 from gradcli.graph.subsystem import Parameter
@@ -24,12 +23,12 @@ _INTEGERS = {2, 3, 4, 5, 6, 7, 9, 12, 13}  # of 8 to 64 bits, with and without a
 _LISTED, _CLASSES = 3, 8  # names in a note
 
 
-def read_model(path: str, wanted: Sequence[str] = (), dtype: DType = "float64") -> Model:
+def read_model(path: str, wanted: Sequence[str] = ()) -> Model:
     """Return the model in a file; the initializers that are `wanted` are inputs of it.
 
     Errors: `InputError` for a file that cannot be read, or is not a model.
     """
-    return Model(load(path), path, wanted, dtype)
+    return Model(load(path), path, wanted)
 
 
 class Model:
@@ -38,9 +37,9 @@ class Model:
     A name that no formula can have has `_` for each character that no name has.
     """
 
-    def __init__(self, proto: Any, path: str, wanted: Sequence[str] = (), dtype: DType = "float64") -> None:
+    def __init__(self, proto: Any, path: str, wanted: Sequence[str] = ()) -> None:
         self._graph = proto.graph
-        self._translator = Translator(proto, Path(path).parent, printable(Path(path).name), dtype)
+        self._translator = Translator(proto, Path(path).parent, printable(Path(path).name))
         self.label = path
         self.spans: Mapping[Node, Span] = self._translator.spans
         self.parts: Mapping[Node, str] = self._translator.parts

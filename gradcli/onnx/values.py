@@ -81,11 +81,6 @@ def number(value: float) -> Node:
     return const(exact(float(str(np.float32(value)))))
 
 
-def channels(v: Node, x: Node) -> Node:
-    """Return a number for each channel of x, which its second axis counts, in a shape that broadcasts to it."""
-    return construct.reshape(v, (v.size, *(1,) * (len(x.shape) - 2)))
-
-
 def integers(value: Array | None) -> tuple[int, ...]:
     """Return known integers as a tuple."""
     return () if value is None else tuple(int(n) for n in value.reshape(-1))

@@ -84,6 +84,4 @@ def integers(numbers: Axis | Sequence[Axis], example: str) -> tuple[int, ...]:
 
 def kept(reduced: Node, x: Node, axes: Axes, keepdims: bool) -> Node:
     """Return the reduced array; with `keepdims` the reduced axes stay, with size 1."""
-    if not flag("keepdims", keepdims):
-        return reduced
-    return construct.reshape(reduced, tuple(1 if i in axes else n for i, n in enumerate(x.shape)))
+    return construct.kept(reduced, x, axes) if flag("keepdims", keepdims) else reduced

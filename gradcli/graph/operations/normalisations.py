@@ -7,7 +7,7 @@ from decimal import Decimal
 
 import numpy as np
 
-from gradcli.graph.construct import Axes, call, reduce, reshape, sum_to
+from gradcli.graph.construct import Axes, call, channels, kept, reduce, reshape, sum_to
 from gradcli.graph.node import Exact, Node, const
 from gradcli.graph.operation import Operation, defined
 
@@ -34,8 +34,7 @@ def _layer_norm_residuals(given: Sequence[str], shape: Sequence[int], x: Node, *
 
 def _batch_norm(given: Sequence[str], training: bool, x: Node, *options: Node) -> Node:
     known = dict(zip(given, options, strict=True))
-    channels = (x.shape[1], *(1,) * (len(x.shape) - 2))
-    rows = {name: reshape(a, channels) for name, a in known.items() if name != "eps"}
+    rows = {name: channels(a, x) for name, a in known.items() if name != "eps"}
     if "running_mean" in rows and not training:
         normalised = (x - rows["running_mean"]) / call("sqrt", rows["running_var"] + known["eps"])
     else:
@@ -49,10 +48,9 @@ def _batch_norm_pullback(
     known = dict(zip(given, options, strict=True))
     if "running_mean" in known:
         return None
-    channels = (x.shape[1], *(1,) * (len(x.shape) - 2))
     normalised = y if given == ("eps",) else _standard_batch(x, options[-1], training)
     axes = (0, *range(2, len(x.shape)))
-    return _through_norm(g, normalised, x, axes, known, lambda a: reshape(a, channels))
+    return _through_norm(g, normalised, x, axes, known, lambda a: channels(a, x))
 
 
 def _batch_norm_residuals(given: Sequence[str], training: bool, x: Node, *options: Node) -> list[Node]:
@@ -81,7 +79,7 @@ def _rms_norm(given: Sequence[str], shape: Sequence[int], x: Node, *options: Nod
     known = dict(zip(given, options, strict=True))
     axes = tuple(range(len(x.shape) - len(shape), len(x.shape)))
     eps = known.get("eps") or const(Decimal(float(np.finfo(x.dtype).eps)), (), x.dtype)
-    return _scaled(x / call("sqrt", _kept(reduce("mean", x**2, axes), x, axes) + eps), known.get("weight"), None)
+    return _scaled(x / call("sqrt", kept(reduce("mean", x**2, axes), x, axes) + eps), known.get("weight"), None)
 
 
 def _standard(x: Node, shape: Sequence[int], eps: Node) -> Node:
@@ -91,8 +89,7 @@ def _standard(x: Node, shape: Sequence[int], eps: Node) -> Node:
 
 def _of_channels(x: Node, known: Mapping[str, Node]) -> Node:
     """Return an array times the weights of its channels, plus their biases."""
-    channels = (x.shape[1], *(1,) * (len(x.shape) - 2))
-    return _scaled(x, *(reshape(known[name], channels) if name in known else None for name in ("weight", "bias")))
+    return _scaled(x, *(channels(known[name], x) if name in known else None for name in ("weight", "bias")))
 
 
 def _through_norm(
@@ -104,7 +101,7 @@ def _through_norm(
     """
     deviation = _deviation(x, axes, known["eps"])
     passed = g * factor(known["weight"]) if "weight" in known else g
-    shift, share = (_kept(reduce("mean", a, axes), x, axes) for a in (passed, passed * normalised))
+    shift, share = (kept(reduce("mean", a, axes), x, axes) for a in (passed, passed * normalised))
     parts = {"weight": g * normalised, "bias": g, "eps": -(passed * normalised) / (2 * deviation**2)}
     of_options = (reshape(sum_to(parts[k], factor(a).shape if k != "eps" else ()), a.shape) for k, a in known.items())
     return [(passed - shift - normalised * share) / deviation, *of_options]
@@ -112,16 +109,12 @@ def _through_norm(
 
 def _deviation(x: Node, axes: Axes, eps: Node) -> Node:
     """Return the root of the variance over the axes plus eps."""
-    return call("sqrt", _kept(reduce("var", x, axes, 0), x, axes) + eps)
+    return call("sqrt", kept(reduce("var", x, axes, 0), x, axes) + eps)
 
 
 def _over(x: Node, axes: Axes, eps: Node) -> Node:
     """Return the array less its mean over the axes, divided by the root of its variance there."""
-    return (x - _kept(reduce("mean", x, axes), x, axes)) / _deviation(x, axes, eps)
-
-
-def _kept(reduced: Node, x: Node, axes: Axes) -> Node:
-    return reshape(reduced, tuple(1 if i in axes else n for i, n in enumerate(x.shape)))
+    return (x - kept(reduce("mean", x, axes), x, axes)) / _deviation(x, axes, eps)
 
 
 def _scaled(x: Node, weight: Node | None, bias: Node | None) -> Node:

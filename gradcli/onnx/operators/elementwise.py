@@ -11,11 +11,11 @@ import numpy as np
 
 from gradcli.errors import InputError
 from gradcli.graph.array import Array
-from gradcli.graph.construct import call, equal, index, softmax, where
+from gradcli.graph.construct import call, channels, equal, index, softmax, where
 from gradcli.graph.node import Node, compare, const
 from gradcli.graph.shapes import broadcast_shapes
 from gradcli.onnx.register import add, operator
-from gradcli.onnx.values import Value, channels, lift, number, reshape
+from gradcli.onnx.values import Value, lift, number, reshape
 
 _UNARY = {
     "Abs": "abs", "Neg": "neg", "Sign": "sign", "Not": "not", "Ceil": "ceil", "Floor": "floor", "Round": "round",

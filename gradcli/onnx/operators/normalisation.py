@@ -6,15 +6,15 @@ from typing import Any
 
 from gradcli.errors import InputError
 from gradcli.graph.calls import call_with
-from gradcli.graph.construct import call, corner, equal, reduce, reshape, swap
+from gradcli.graph.construct import call, channels, corner, equal, kept, reduce, reshape, swap
 from gradcli.graph.node import Node
 from gradcli.graph.windows import Window, average
 from gradcli.onnx.register import operator
-from gradcli.onnx.values import axis_of, channels, number
+from gradcli.onnx.values import axis_of, number
 
 
 def _kept(op: str, x: Node, axes: tuple[int, ...], *settings: int) -> Node:
-    return reshape(reduce(op, x, axes, *settings), tuple(1 if i in axes else n for i, n in enumerate(x.shape)))
+    return kept(reduce(op, x, axes, *settings), x, axes)
 
 
 def _standard(x: Node, axes: tuple[int, ...], epsilon: float) -> Node:

@@ -23,10 +23,6 @@ from gradcli.onnx.values import axis_of, integers, number
 Axes = tuple[int, ...]
 
 
-def _keep(y: Node, x: Node, axes: Axes, keepdims: int) -> Node:
-    return construct.reshape(y, tuple(1 if i in axes else n for i, n in enumerate(x.shape))) if keepdims else y
-
-
 _REDUCTIONS: dict[str, Callable[[Node, Axes], Node]] = {
     "ReduceSum": partial(construct.reduce, "sum"),
     "ReduceMean": partial(construct.reduce, "mean"),
@@ -48,7 +44,8 @@ def _reduce(name: str, x: Node, axes: Array | None = None, *, keepdims: int = 1,
         chosen: Axes = ()
     else:
         chosen = tuple(sorted({axis_of(a, len(x.shape)) for a in listed})) or tuple(range(len(x.shape)))
-    return _keep(_over(name, x, chosen), x, chosen, keepdims)
+    reduced = _over(name, x, chosen)
+    return construct.kept(reduced, x, chosen) if keepdims else reduced
 
 
 def _reduce_old(name: str, x: Node, *, axes: Any = None, keepdims: int = 1, noop_with_empty_axes: int = 0) -> Node:
@@ -115,7 +112,7 @@ def _argument(name: str, x: Node, *, axis: int = 0, keepdims: int = 1, select_la
     axis = axis_of(axis, len(x.shape))
     index = construct.argument(name, construct.flip(x, (axis,)) if select_last_index else x, axis)
     index = const(x.shape[axis] - 1) - index if select_last_index else index
-    return _keep(index, x, (axis,), keepdims)
+    return construct.kept(index, x, (axis,)) if keepdims else index
 
 
 add(partial(_argument, "argmax"), "ArgMax")

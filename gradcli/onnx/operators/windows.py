@@ -11,7 +11,7 @@ import numpy as np
 from gradcli.errors import InputError
 from gradcli.graph.array import Array
 from gradcli.graph.calls import call_of, call_with, definition_of
-from gradcli.graph.construct import call, reduce, reshape
+from gradcli.graph.construct import call, channels, kept, reduce, reshape
 from gradcli.graph.index_arrays import IndexArray, scatter_add
 from gradcli.graph.node import Node, const
 from gradcli.graph.shapes import check_size, size_of
@@ -74,7 +74,7 @@ def _check_channels(x: Node, w: Node, group: int, axis: int) -> None:
 
 
 def _biased(y: Node, b: Node | None) -> Node:
-    return y if b is None else y + reshape(b, (b.size, *(1,) * (len(y.shape) - 2)))
+    return y if b is None else y + channels(b, y)
 
 
 @operator("ConvTranspose")
@@ -173,21 +173,17 @@ def _spatial(x: Node) -> tuple[int, ...]:
     return tuple(range(2, len(x.shape)))
 
 
-def _kept(y: Node, x: Node) -> Node:
-    return reshape(y, (*x.shape[:2], *(1,) * (len(x.shape) - 2)))
+add(lambda x: kept(reduce("mean", x, _spatial(x)), x, _spatial(x)), "GlobalAveragePool")
 
 
-add(lambda x: _kept(reduce("mean", x, _spatial(x)), x), "GlobalAveragePool")
-
-
-add(lambda x: _kept(reduce("max", x, _spatial(x), "even"), x), "GlobalMaxPool")
+add(lambda x: kept(reduce("max", x, _spatial(x), "even"), x, _spatial(x)), "GlobalMaxPool")
 
 
 @operator("GlobalLpPool")
 def _global_lp(x: Node, *, p: int = 2) -> Node:
     if p == 2:
-        return _kept(reduce("norm", x, _spatial(x)), x)
-    return _kept(reduce("sum", call("abs", x) ** p, _spatial(x)) ** (1 / lift(np.array(p))), x)
+        return kept(reduce("norm", x, _spatial(x)), x, _spatial(x))
+    return kept(reduce("sum", call("abs", x) ** p, _spatial(x)) ** (1 / lift(np.array(p))), x, _spatial(x))
 
 
 @operator("MaxUnpool")
