@@ -46,10 +46,12 @@ def answer(
             answer_file(run, ask(run))
         return
     from gradcli.cli.output import show_result
+    from gradcli.process.streams import announced
 
     notes, look = Notes(), pages.look(options.style, output is not None)
-    situation = read_situation(system, options, notes)
-    result = ask(situation).result(situation.points, notes)
+    with announced():
+        situation = read_situation(system, options, notes)
+        result = ask(situation).result(situation.points, notes)
     head = None
     if look.standalone and not pages.only:
         from gradcli.pages.picture.head import head as head_of

@@ -8,11 +8,15 @@ import io
 import os
 import stat
 import sys
+from collections.abc import Iterator
+from threading import Timer
 
 import click
 
-from gradcli.process.platform import has_styles
+from gradcli.process.platform import has_styles, is_terminal
 from gradcli.text.plain import print_plainly, print_utf8
+
+_PATIENCE = 2.0  # seconds
 
 
 def hold_closed() -> None:
@@ -53,6 +57,19 @@ def print_error(text: str) -> None:
 
             text = painted(text)
         click.echo(text, err=True)
+
+
+@contextlib.contextmanager
+def announced() -> Iterator[None]:
+    """Print a line to a terminal's standard error where a block takes longer than two seconds."""
+    timer = Timer(_PATIENCE, print_error, ("still computing; Ctrl-C ends it",))
+    timer.daemon = True
+    if is_terminal(sys.stderr):
+        timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
 
 
 def flush() -> None:

@@ -29,6 +29,7 @@ from gradcli.pages.check.claim import Case, cost
 from gradcli.pages.check.magnitudes import usual_powers
 from gradcli.pages.check.trials import MAX_WORK
 from gradcli.pages.check.verdicts import CheckResult, Settings, check
+from gradcli.process.streams import announced
 
 if TYPE_CHECKING:
     from gradcli.cli.inputs.file_points import FilePoints
@@ -75,9 +76,10 @@ def checked(
         points = situation.points if options.at else ()
         if gradient is not None:
             result += _of_function(gradient, system, options, situation)
-        return check(
-            situation.graph, result, replace(settings, points=points, usual=usual_powers(default_point(system)))
-        )
+        with announced():
+            return check(
+                situation.graph, result, replace(settings, points=points, usual=usual_powers(default_point(system)))
+            )
     except InputError as error:
         raise restore_span(error, sources, rest) from None
 
