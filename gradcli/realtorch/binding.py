@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from importlib import import_module
+from types import FrameType
 from typing import Any, NoReturn
 
 import numpy as np
@@ -27,7 +28,7 @@ from gradcli.pytorch.recipes import Recipe
 from gradcli.pytorch.running import noted
 from gradcli.pytorch.tensor import Tensor, new
 from gradcli.realtorch.functions import OWN
-from gradcli.realtorch.names import begins_with_number
+from gradcli.realtorch.operators import begins_with_number
 from gradcli.realtorch.values import COPIED, Call, Value, array_of, tensors_in
 from gradcli.record.numbers import Numbers
 
@@ -117,12 +118,14 @@ class _Trace:
         return Numbers.of(np.array(array[..., 0]))
 
 
-def bound(call: Call, args: Any, kwargs: Any) -> Binding | None:
+def bound(call: Call, args: Any, kwargs: Any, frame: FrameType | None = None) -> Binding | None:
     """Return a call as operations of gradcli's table, by the shapes of its arguments; None where it is not there.
 
-    The numbers of an argument count where they decide what is computed: indices, masks and sizes.
+    The numbers of an argument count where they decide what is computed: indices, masks and sizes.  The frame is that of
+    the program.
     """
-    is_reversed = call.name in ("mul", "add") and begins_with_number(call.site)
+    of_number = call.name in ("mul", "add") and len(args) == 2 and not isinstance(args[1], torch.Tensor)
+    is_reversed = of_number and begins_with_number(call.site, frame)
     function = _function("torch.Tensor", f"__r{call.name}__") if is_reversed else _function(call.path, call.name)
     if function is None or any(x.is_complex() or x.layout is not torch.strided for x in tensors_in(args, kwargs)):
         return None

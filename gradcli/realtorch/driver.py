@@ -14,17 +14,19 @@ from typing import Any
 import torch
 from torch.overrides import _get_current_function_mode_stack
 
+from gradcli.pytorch.naming import names_in
+from gradcli.realtorch.hooks import heard
 from gradcli.realtorch.lines import Lines
 from gradcli.realtorch.mode import KEY, Recording
-from gradcli.realtorch.names import Names
 from gradcli.realtorch.quiet import unseen
+from gradcli.realtorch.rounds import Count, Rounds
 from gradcli.realtorch.sites import frames, site_of, user_frames
-from gradcli.realtorch.steps import Steps
+from gradcli.realtorch.steps import Explain, Steps
 from gradcli.realtorch.sweep import Sweep, is_leaf, nodes_behind
 from gradcli.realtorch.updates import Updates
 from gradcli.realtorch.values import PLAIN, tensors_in
 from gradcli.realtorch.writing import Request, Writer
-from gradcli.record.record import Altered, CallSite, OptimizerStep, Record
+from gradcli.record.record import CallSite, Record
 
 _PATIENCE = 5  # how often explained lines run again before the others are given up
 _REST = 100  # and before PyTorch has its functions back: a step of an optimizer may be due once in many backwards
@@ -34,8 +36,9 @@ class Session:
     """A program that runs under PyTorch while its calls are recorded, until each backward line of it has its page.
 
     `wants` says, of the site of a backward and how often it was reached, whether it is explained; `explain` gets the
-    record of each that is, or why it has none, and whether its calls were recorded; `explain_step` the events of a
-    step of an optimizer, and which gradients were altered before it.  Without `lines`, the recording does not end; once
+    record of each that is, or why it has none, and whether its calls were recorded; `explain_step` what a step of an
+    optimizer has done; `count` what each of the first calls has added to
+    `.grad`.  Without `lines`, the recording does not end; once
     it has ended, PyTorch's functions are its own again, and after some rounds `autograd.backward`, `autograd.grad` and
     the steps too, unless a line has no page yet.  `reached` says how often each line was, and `updates`, from then on,
     which changes in place tell how often.
@@ -46,13 +49,15 @@ class Session:
         wants: Callable[[CallSite, int], bool],
         explain: Callable[[Record | Exception, CallSite, bool], None],
         lines: Lines | None = None,
-        explain_step: Callable[[Sequence[OptimizerStep], CallSite, Altered | None], None] | None = None,
+        explain_step: Explain | None = None,
+        count: Count | None = None,
     ) -> None:
         self.wants, self.explain, self.lines = wants, explain, lines
         self.reached: Counter[CallSite] = Counter()
         self.updates = Updates()
-        self.steps = Steps(wants, explain_step, self.reached, self.updates) if explain_step is not None else None
-        self.recording = Recording()
+        self.rounds = Rounds(count)
+        self.recording = record = Recording()
+        self.steps = explain_step and Steps(wants, explain_step, self.reached, self.updates, record)
         self.explained: set[tuple[str, int, int]] = set()
         self._done: dict[tuple[int, int], tuple[CallSite, CodeType]] = {}  # what needs no page, by code and instruction
         self.is_recording = False
@@ -116,9 +121,12 @@ class Session:
                 self._again += 1
                 if self._again == _REST:
                     self._rest()
+                begun = self.rounds.begin(name, _given(name, args, kwargs)) if self.rounds.count is not None else None
                 recording.depth = 1  # what runs within it is no line of its own
                 try:
-                    return function(*args, **kwargs)
+                    result = self._pass_on(name, function, args, kwargs, done[0])
+                    self.rounds.end(done[0], begun)
+                    return result
                 finally:
                     recording.depth = 0
 
@@ -189,27 +197,28 @@ class Session:
             self.recording.last = site
             wanted = self.wants(site, self.reached[site])
             request = _request(name, args, kwargs, site) if wanted else None
+            given = _given(name, args, kwargs)
+            begun = self.rounds.begin(name, given) if request is None else None
             if request is None:
                 self._again += 1
                 has_no_page = self.lines is not None and self.reached[site] > self.lines.round
                 if has_no_page and not self.is_recording and frame is not None:
                     self._done[id(frame.f_code), frame.f_lasti] = site, frame.f_code
-                given = _given(name, args, kwargs)
                 keeps = given.get("retain_graph") or given.get("create_graph")
                 roots = [y for y in tensors_in(given.get(_ROOTS[name])) if y.grad_fn is not None]
                 nodes = nodes_behind(y.grad_fn for y in roots) if self.is_recording else {}
                 if self.steps is not None and name == "backward":
                     self.steps.swept(None)
-                result = function(*args, **kwargs)
+                result = self._pass_on(name, function, args, kwargs, site)
                 for leaf in filter(is_leaf, nodes if name == "backward" else ()):
                     self.recording.reached[leaf.variable] = site
                 _free({} if keeps else nodes, site)
+                self.rounds.end(site, begun)
                 return result
-            names = Names(user_frames(frame))
-            request.tensors, request.modules = names.tensors, names.modules
+            request.names = names_in(user_frames(frame))
             request.retaining = [
                 (x, None if x.grad is None else x.grad.detach().clone())
-                for x in names.tensors.values()
+                for _, x in request.names.named()
                 if not x.is_leaf and x.retains_grad
             ]
             sweep = Sweep([node for y in request.roots if (node := node_of(y)) is not None])
@@ -220,7 +229,8 @@ class Session:
             except Exception as error:
                 fault = error
             try:
-                result = function(*args, **kwargs)
+                with heard(x for _, x in request.names.named()) as request.hooked:
+                    result = self._pass_on(name, function, args, kwargs, site)
             finally:
                 sweep.finish()
             request.returned = result if isinstance(result, tuple) else ()
@@ -231,10 +241,19 @@ class Session:
             if self.steps is not None and name == "backward":
                 self.steps.swept(leaves)
             self._explain(writer, fault)
+            self.rounds.explained(site, name, request.roots, sweep.leaves.values())
             for x in leaves if name == "backward" else ():
                 self.recording.reached[x] = site
         self._end_if_done()
         return result
+
+    def _pass_on(self, name: str, function: Callable[..., Any], args: Any, kwargs: Any, site: CallSite) -> Any:
+        """Return what PyTorch's function returns; keep the roots of a call that ends with an error."""
+        try:
+            return function(*args, **kwargs)
+        except Exception:
+            self.recording.failed = site, [*tensors_in(_given(name, args, kwargs).get(_ROOTS[name]))]
+            raise
 
     def _explain(self, writer: Writer, fault: Exception | None) -> None:
         """Write the record of a backward, and hand it on; the program goes on, whatever fails here."""
@@ -244,7 +263,7 @@ class Session:
                 record: Record | Exception = writer.record() if fault is None else fault
         except Exception as error:
             record = error
-        names = ((request.tensors[name], value) for name, value in writer.names if value in writer.ids)
+        names = ((request.names.tensors[name], value) for name, value in writer.names if value in writer.ids)
         self.live = {id(x): writer.ids[value] for x, value in names}
         if request.freed:
             _free(writer.sweep.nodes, request.site)
@@ -272,6 +291,7 @@ class Session:
     def _rest(self) -> None:
         """Give PyTorch its functions back where no line is left without a page; how often they run is then unseen."""
         assert self.lines is not None
+        self.rounds.rest()
         if self.steps is not None:
             self.steps.remove()
         if self.lines.are_explained(self.explained):

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import torch
 
+from gradcli.pytorch.naming import Names
 from gradcli.realtorch.driver import node_of
 from gradcli.realtorch.mode import Recording
 from gradcli.realtorch.sweep import Sweep
@@ -18,12 +19,12 @@ from gradcli.record.record import CallSite, Changed, Contribution, Record
 _NOTHING = Numbers(None, (), "float32")
 
 
-def ended(recording: Recording, tensors: Mapping[str, torch.Tensor]) -> tuple[Record, dict[int, int]]:
+def ended(recording: Recording, names: Names) -> tuple[Record, dict[int, int]]:
     """Return the record of tensors with names, as far as it is known, and the quantity of each by its identity."""
     with torch._C.DisableTorchFunction(), torch.no_grad(), PLAIN():
-        nodes = {y: node for y in tensors.values() if y.requires_grad and (node := node_of(y)) is not None}
+        nodes = {y: node for _, y in names.named() if y.requires_grad and (node := node_of(y)) is not None}
         sweep = Sweep(nodes.values(), hooks=False)
-        writer = _EndWriter(recording, sweep, Request([*nodes], [], tensors=tensors))
+        writer = _EndWriter(recording, sweep, Request([*nodes], [], names=names))
         return writer.end()
 
 
@@ -34,7 +35,7 @@ class _EndWriter(Writer):
         """Return the record, and the quantities of the tensors."""
         self.prepare()
         self._operations()
-        known = {id(x): self._quantity(self.recording.value(x)) for x in self.request.tensors.values()}
+        known = {id(x): self._quantity(self.recording.value(x)) for _, x in self.request.names.named()}
         self._write_names()
         self._cuts()
         for part in self.parts:
@@ -59,7 +60,7 @@ class _EndWriter(Writer):
 
     def _backwards(self, known: Mapping[int, int]) -> None:
         last, sites = self.recording.last, dict[CallSite, list[int]]()
-        for x in self.request.tensors.values():
+        for _, x in self.request.names.named():
             if (site := self.recording.reached.get(x)) is not None:
                 sites.setdefault(site, []).append(known[id(x)])
         freed: dict[CallSite, list[tuple[int, int]]] = {}
@@ -67,10 +68,15 @@ class _EndWriter(Writer):
             if part.call.freed is not None and any(_lost(node, "a second time") for node in part.nodes):
                 freed.setdefault(part.call.freed, []).extend((part.number, k) for k, _ in enumerate(part.call.results))
         for site in sorted({*sites, *freed, *([last] if last else [])}, key=lambda site: site == last):
-            b = self.recorder.begin_backward((), (), site=site)
+            roots = [self._quantity(self.recording.value(y)) for y in self._failed(site)]
+            b = self.recorder.begin_backward(roots, (), site=site)
             leaves = [Contribution(q, None, _NOTHING, _NOTHING) for q in sites.get(site, ())]
             received = dict.fromkeys(freed.get(site, ()), _NOTHING)
             self.recorder.end_backward(b, received, {}, leaves=leaves, freed=bool(received))
+
+    def _failed(self, site: CallSite) -> Sequence[torch.Tensor]:
+        where, roots = self.recording.failed
+        return roots if where == site else ()
 
 
 def _lost(node: Any, words: str) -> set[str]:

@@ -8,9 +8,9 @@ from typing import Any
 import torch
 
 from gradcli.errors import InputError
+from gradcli.pytorch.naming import names_in
 from gradcli.realtorch.driver import node_of
 from gradcli.realtorch.mode import Recording
-from gradcli.realtorch.names import Names
 from gradcli.realtorch.sites import frames, site_of, user_frames
 from gradcli.realtorch.sweep import Sweep
 from gradcli.realtorch.writing import Request, Writer
@@ -33,12 +33,10 @@ def record_of(y: torch.Tensor, v: Any = None) -> Record:
     if weight.shape != y.shape:
         raise InputError(f"v has shape {tuple(weight.shape)}", hint=f"its shape is {tuple(y.shape)}")
     frame, _ = frames(sys._getframe(1))
-    names, recording = Names(user_frames(frame)), Recording()
+    names, recording = names_in(user_frames(frame)), Recording()
     sweep = Sweep([node_of(y)])
     leaves = [leaf.tensor for leaf in sweep.leaves.values()]
-    request = Request(
-        [y], [weight], site_of(frame), "grad", leaves, v is None, False, False, names.tensors, names.modules
-    )
+    request = Request([y], [weight], site_of(frame), "grad", leaves, v is None, False, False, names)
     writer = Writer(recording, sweep, request)
     writer.prepare()
     try:

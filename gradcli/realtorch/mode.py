@@ -6,7 +6,7 @@ A call is kept in the metadata of the node of PyTorch's graph that it has made: 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
 from itertools import count
@@ -68,10 +68,12 @@ class Recording(TorchFunctionMode):  # type: ignore[misc]
         self.cuts: Any = WeakIdKeyDictionary()  # why a tensor has no history, where it lost it, and by what
         self.cleared: Any = WeakIdKeyDictionary()  # where `.grad` of a tensor was set to None
         self.uses: Any = WeakIdKeyDictionary()  # where a leaf was read since the last backward
+        self.modules: Any = WeakIdKeyDictionary()  # in whose calls a tensor without a history was computed
         self.shown: Any = WeakIdKeyDictionary()  # leaves whose memory the program has otherwise: .data, .numpy()
         self.lost: dict[tuple[str, int], Lost] = {}  # what was cut off, by its file and its line
         self.swept = 0  # the clock of the last backward
         self.last: CallSite | None = None  # where that was
+        self.failed: tuple[CallSite, Sequence[torch.Tensor]] = NOWHERE, ()  # the last backward with an error: its roots
         self.reached: Any = WeakIdKeyDictionary()  # where the last explained backward of a leaf was
         self.changes: dict[int, list[tuple[int, CallSite]]] = {}  # when and where a memory was written into
         self.shared: dict[int, WeakSet[Value]] = {}  # the values that are kept by reference, by their memory
@@ -130,7 +132,7 @@ class Recording(TorchFunctionMode):  # type: ignore[misc]
             if operands:
                 self._after(None, name, operands, versions, result)
             return result
-        call.bound = bound(call, args, kwargs)
+        call.bound = bound(call, args, kwargs, frames(sys._getframe(1))[0])
         if (call.bound is None or call.bound.is_composed) and _can_be_entered(func):
             self.parents.append(call)
             try:
@@ -155,6 +157,7 @@ class Recording(TorchFunctionMode):  # type: ignore[misc]
                     self._results(call, [*tensors_in(result)], changed)
             if call is None or not call.results:
                 self._note_cuts(name, operands, result)
+                self._note_modules(result)
             elif call.parent is not None:
                 call.parent.inner.append(call)
         except Exception as error:
@@ -215,7 +218,9 @@ class Recording(TorchFunctionMode):  # type: ignore[misc]
 
     def _new(self, x: torch.Tensor, edge: Edge | None, role: str, site: CallSite) -> Value:
         is_small = x.numel() <= COPIED
-        why, at, lost = self.cuts.get(x, ("", NOWHERE, None)) if edge is None else ("", site, None)
+        why, at, lost = self.cuts.get(x, ("", NOWHERE, None)) if x.grad_fn is None else ("", site, None)
+        if edge is not None:  # a leaf that was made of what was cut off
+            why, at = "", site
         if edge is None and not why and role == "parameter":
             why = "frozen"
         elif edge is None and not why:
@@ -224,12 +229,18 @@ class Recording(TorchFunctionMode):  # type: ignore[misc]
         value = Value(
             tuple(x.shape), dtype_name(x.dtype), max(0, _version(x)), memory, edge is not None, edge, role,
             numbers_of(x) if is_small else None, None if is_small else x.detach(), why, at, lost=lost,
+            modules=self.modules.get(x, ()),
             layout=(x.storage_offset(), x.stride()) if edge is None and x.layout == torch.strided else None,
         )  # fmt: skip
         if not is_small:
             self.shared.setdefault(memory, WeakSet()).add(value)
         self.values[x] = value
         return value
+
+    def frozen(self, x: torch.Tensor) -> CallSite:
+        """Return where `requires_grad` of a tensor was set to False."""
+        why, site, _ = self.cuts.get(x, ("", NOWHERE, None))
+        return site if why == "frozen" else NOWHERE
 
     def origin(self, x: torch.Tensor, grad: torch.Tensor | None) -> CallSite:
         """Return where the `.grad` of a leaf was cleared, set to 0, or left by a backward, before this one."""
@@ -279,6 +290,12 @@ class Recording(TorchFunctionMode):  # type: ignore[misc]
                 why = known[0] if known and how is None else _WHY.get(how.kind, "detached") if how else "detached"
                 self.cuts[x] = why, known[1] if known and why == known[0] else site, lost
 
+    def _note_modules(self, result: Any) -> None:
+        """Keep of which modules a result without a history is the output."""
+        modules = frames(sys._getframe(1))[1]
+        for x in tensors_in(result) if modules else ():
+            self.modules[x] = modules
+
     def _leaves(self, tensors: list[torch.Tensor]) -> Iterator[torch.Tensor]:
         """Yield the leaves that tensors were computed from."""
         yield from (x for x in tensors if x.requires_grad and x.grad_fn is None)
@@ -297,10 +314,10 @@ class Recording(TorchFunctionMode):  # type: ignore[misc]
             self.cleared[x] = self._where()[0]
         elif kind == "=requires_grad":
             is_required = value[0] if value else kwargs.get("requires_grad", True)
-            if is_required:
-                self.cuts.pop(x, None)
-            else:
+            if not is_required:
                 self.cuts[x] = "frozen", self._where()[0], None
+            elif x in self.cuts and self.cuts[x][0] == "frozen":
+                del self.cuts[x]
         return result
 
     @contextmanager

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -12,6 +13,7 @@ import torch
 from gradcli.pytorch import dtypes
 from gradcli.pytorch import torch as emulated_torch
 from gradcli.pytorch.nn import functional as F
+from gradcli.pytorch.tensor import Tensor
 from gradcli.realtorch.values import tensors_in
 
 _REDUCTIONS = ("none", "mean", "sum")
@@ -25,6 +27,10 @@ class Saved:
     node: Any
     shape: tuple[int, ...]
     dtype: str
+
+    def requires(self, k: int) -> bool:
+        """Return whether a gradient goes on to an operand."""
+        return self.node.next_functions[k][0] is not None
 
     def __getattr__(self, name: str) -> Any:
         try:
@@ -53,6 +59,11 @@ def _function(name: str, *saved: str) -> Callable[..., Any]:
     return lambda s, x, *_: getattr(F, name)(x, **{each: getattr(s, each) for each in saved})
 
 
+def _product(s: Saved, a: Any, b: Any) -> Any:
+    """Return the product of two operands: PyTorch's backwards write a number as the second one, formulas first."""
+    return b * a if isinstance(b, Tensor) and not b.dim() and not s.requires(1) else a * b
+
+
 def _shaped(s: Saved, x: Any, *_: Any) -> Any:
     return x.reshape(s.shape)
 
@@ -65,6 +76,10 @@ def _convolution(s: Saved, x: Any, w: Any, b: Any = None) -> Any:
 
 def _nll_loss(s: Saved, x: Any, *_: Any) -> Any:
     return F.nll_loss(x, _emulated(s.target), ignore_index=s.ignore_index, reduction=_REDUCTIONS[s.reduction])
+
+
+def _of_threshold(s: Saved, v: Any, *_: Any) -> Any:
+    return emulated_torch.where(_emulated(s.self) > s.threshold, v, 0.0)
 
 
 def _emulated(x: Any) -> Any:
@@ -84,8 +99,8 @@ NODES: dict[str, tuple[Sequence[str], Callable[..., Any]]] = {
     **{f"{name[:1].upper()}{name[1:]}0": (("self",), _method(name)) for name in _UNARY},
     "Log1P0": (("self",), _method("log1p")),
     "Alias0": (("self",), _method("clone")),
-    "Mul0": (("self", "other"), lambda s, a, b: a * b),
-    "Mul1": (("self",), lambda s, x: x * s.other),
+    "Mul0": (("self", "other"), _product),
+    "Mul1": (("self",), lambda s, x: s.other * x),
     "Div1": (("self",), lambda s, x: x / s.other),
     "Div0": (("self", "other"), lambda s, a, b: a / b),
     "Add0": (("self", "other"), lambda s, a, b: a + b if s.alpha == 1 else a + s.alpha * b),
@@ -131,6 +146,10 @@ NODES: dict[str, tuple[Sequence[str], Callable[..., Any]]] = {
     "Stack0": ((), lambda s, *xs: emulated_torch.stack(xs, s.dim)),
     "Where0": (("self", "other"), lambda s, a, b: emulated_torch.where(_emulated(s.condition), a, b)),
     "ToCopy0": (("self",), lambda s, x: x.to(getattr(dtypes, s.dtype.replace("bfloat16", "float32")))),
+    # Of a gradient that `create_graph` records.
+    "TanhBackward0": (("grad_output", "result"), lambda s, v, y: v * (1 - y**2)),
+    "SigmoidBackward0": (("grad_output", "result"), lambda s, v, y: v * y * (1 - y)),
+    "ThresholdBackward0": (("grad_output",), _of_threshold),
     "MseLoss0": (("self", "target"), lambda s, a, b: F.mse_loss(a, b, reduction=_REDUCTIONS[s.reduction])),
     "NllLoss0": (("self",), _nll_loss),
     "Embedding0": (("weight",), lambda s, w: F.embedding(_emulated(s.indices), w)),
@@ -139,8 +158,8 @@ NODES: dict[str, tuple[Sequence[str], Callable[..., Any]]] = {
 
 
 def name_of(node: Any) -> str:
-    """Return the name of a node without `Backward`: Mul0; that of a custom function as it is."""
-    return str(node.name()).rpartition("::")[2].replace("Backward", "")
+    """Return the name of a node without its last `Backward`: Mul0; that of a custom function as it is."""
+    return re.sub(r"Backward(\d*)$", r"\1", str(node.name()).rpartition("::")[2])
 
 
 def computing(node: Any, shape: tuple[int, ...], dtype: str) -> tuple[Sequence[str], Callable[..., Any]] | None:

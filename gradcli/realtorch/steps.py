@@ -7,57 +7,89 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from functools import partial
+from functools import partial, wraps
+from itertools import count
 from typing import Any
+from weakref import WeakSet
 
 import numpy as np
 import torch
+from torch.nn.modules.module import register_module_parameter_registration_hook
 from torch.optim.optimizer import register_optimizer_step_post_hook, register_optimizer_step_pre_hook
 from torch.utils.weak import WeakIdKeyDictionary
 
-from gradcli.realtorch.names import Names
+from gradcli.pytorch.naming import Names, names_in
+from gradcli.realtorch.mode import Recording
 from gradcli.realtorch.sites import frames, site_of, user_frames
 from gradcli.realtorch.updates import Updates
 from gradcli.realtorch.values import COPIED, PLAIN, array_of
-from gradcli.record.record import Altered, CallSite, OptimizerStep
+from gradcli.record.record import NOWHERE, Altered, CallSite, Stepped
+
+Explain = Callable[[Stepped, CallSite], None]
 
 
 class Steps:
     """Listens to the steps of all optimizers of a program.
 
     `wants` says, of the site of a step and how often it was reached, which `reached` counts, whether it is explained;
-    `explain` gets the events of each that is, and which gradients are not as the backward before it left them;
-    `updates` gets the parameters.
+    `explain` gets what each that is has done; `updates` gets the parameters, and `recording` knows what happened to
+    them before.
     """
 
     def __init__(
         self,
         wants: Callable[[CallSite, int], bool],
-        explain: Callable[[Sequence[OptimizerStep], CallSite, Altered | None], None],
+        explain: Explain,
         reached: Counter[CallSite],
         updates: Updates,
+        recording: Recording,
     ) -> None:
         self.wants, self.explain, self.reached, self.updates = wants, explain, reached, updates
+        self.recording = recording
+        self._live: WeakSet[Any] = WeakSet()  # all optimizers
+        self._made: Any = WeakIdKeyDictionary()  # when each was created, and when a parameter became one of a module
+        self._clock = count(1)
         self._hooks: Sequence[Any] = ()
         # By the optimizer's identity.
-        self._begun: dict[int, tuple[CallSite, Mapping[int, str], Sequence[Any], Altered | None]] = {}
+        self._begun: dict[int, tuple[CallSite, Names, Sequence[Any], Altered | None]] = {}
         self._left: Any = WeakIdKeyDictionary()  # numbers of each `.grad`, and its norm, after an explained backward
         self._process = os.getpid()
 
     @contextmanager
     def listening(self) -> Iterator[None]:
         """Listen within a block."""
-        self._hooks = register_optimizer_step_pre_hook(self._begin), register_optimizer_step_post_hook(self._end)
+        self._hooks = (
+            register_optimizer_step_pre_hook(self._begin),
+            register_optimizer_step_post_hook(self._end),
+            register_module_parameter_registration_hook(lambda module, name, p: self._create(p)),
+        )
+        before = torch.optim.Optimizer._patch_step_function  # which each constructor calls
+
+        @wraps(before)
+        def created(optimizer: Any) -> None:
+            before(optimizer)
+            self._live.add(optimizer)
+            self._create(optimizer)
+
+        torch.optim.Optimizer._patch_step_function = created
+        self._patched = before, created
         try:
             yield
         finally:
             self.remove()
+
+    def _create(self, x: Any) -> None:
+        if x is not None and x not in self._made:
+            self._made[x] = next(self._clock)
 
     def remove(self) -> None:
         """Listen no longer."""
         for hook in self._hooks:
             hook.remove()
         self._hooks = ()
+        before, created = self._patched
+        if torch.optim.Optimizer._patch_step_function is created:
+            torch.optim.Optimizer._patch_step_function = before
 
     def _begin(self, optimizer: Any, args: Any, kwargs: Any) -> None:
         """Note the numbers before a step that is explained; the program goes on, whatever fails here."""
@@ -70,12 +102,12 @@ class Steps:
         if not self.wants(site, self.reached[site]):
             return
         with suppress(Exception), torch._C.DisableTorchFunction(), torch.no_grad():
-            names = {id(x): name for name, x in Names(user_frames(frame)).tensors.items()}
+            names = names_in(user_frames(frame))
             from gradcli.pytorch.optim.rules import altered
 
             begun = [*_before(optimizer)]
             gradients = [
-                (names.get(id(p), "p"), self._left[p], now)
+                (names.of(p) or "p", self._left[p], now)
                 for p, *_ in begun
                 if p in self._left and (now := _gradient(p)) is not None
             ]
@@ -99,26 +131,41 @@ class Steps:
         """Explain a step that is done."""
         if id(optimizer) not in self._begun:
             return
-        from gradcli.pytorch.optim.rules import Change, events
-
         site, names, begun, gradients = self._begun.pop(id(optimizer))
-        steps: list[OptimizerStep] = []
-        with suppress(Exception), torch._C.DisableTorchFunction(), torch.no_grad():
-            changes = [
-                Change(
-                    p,
-                    rule,
-                    before | {"p.grad": _few(p.grad)},
-                    partial(_kept, rule, p, optimizer.state.get(p, {}), before),
-                )
-                for p, rule, before in begun
-                if p.grad is not None and p.numel()
-            ]
-            steps = events(type(optimizer).__name__, changes, lambda p: names.get(id(p), "p"))
-        if steps:
+        with torch._C.DisableTorchFunction(), torch.no_grad(), suppress(Exception):
+            step = self._stepped(optimizer, names, begun, gradients)
             self.updates.watch(site, self.reached[site], [p for p, *_ in begun], due=0)
-            with torch._C.DisableTorchFunction():
-                self.explain(steps, site, gradients)
+            self.explain(step, site)
+
+    def _stepped(self, optimizer: Any, names: Names, begun: Sequence[Any], gradients: Altered | None) -> Stepped:
+        """Return what a step has done, and what it has left as it was."""
+        from gradcli.pytorch.optim.rules import Change, events
+        from gradcli.pytorch.optim.stepped import unlisted
+
+        changes = [
+            Change(
+                p, rule, before | {"p.grad": _few(p.grad)}, partial(_kept, rule, p, optimizer.state.get(p, {}), before)
+            )
+            for p, rule, before in begun
+            if p.grad is not None and p.numel()
+        ]
+        parameters = [p for group in optimizer.param_groups for p in group["params"]]
+        some, recording = [p for p in parameters if p.grad is not None], self.recording
+        cleared = [
+            (recording.cleared[p], recording.reached[p])
+            for p in parameters
+            if p in recording.cleared and p in recording.reached
+        ]
+        missing = [p for p in parameters if some and p.grad is None and names.of(p)]
+        return Stepped(
+            len(some),
+            tuple(events(type(optimizer).__name__, changes, lambda p: names.of(p) or "p")),
+            gradients,
+            cleared[0] if cleared else None,
+            recording.last is not None,
+            tuple((names.of(p), NOWHERE if p.requires_grad else recording.frozen(p)) for p in missing),
+            *unlisted(names, self._live, lambda x: self._made.get(x, 0)),
+        )
 
 
 def _before(optimizer: Any) -> Iterator[tuple[Any, Any, dict[str, Any]]]:

@@ -46,7 +46,7 @@ class Sweep:
             for node in self.nodes:
                 if is_leaf(node):
                     self.leaves[node] = leaf = Leaf(node.variable)
-                    self._handles += [node.register_prehook(partial(_add, leaf))] if hooks else []
+                    self._handles += [node.register_prehook(partial(self._arrived, node, leaf))] if hooks else []
                 elif hooks:
                     self._handles.append(node.register_hook(partial(self._pulled, node)))
             self._edges = Counter(n for node in self.nodes for n, _ in node.next_functions)
@@ -61,6 +61,10 @@ class Sweep:
                 kept[k] = None
                 self._late.append((kept, k, leaf))
 
+    def _arrived(self, node: Node, leaf: Leaf, received: Sequence[Any]) -> None:
+        leaf.added = None if leaf.is_stolen else received[0]
+        self.leaves[node] = self.leaves.pop(node)  # in the order in which gradients arrive
+
     def finish(self) -> None:
         """Remove the hooks, and look at what `.grad` is now."""
         for handle in self._handles:
@@ -71,10 +75,6 @@ class Sweep:
                 leaf.added = leaf.after if leaf.is_stolen else leaf.added
         for sent, k, leaf in self._late:
             sent[k] = leaf.added
-
-
-def _add(leaf: Leaf, received: Sequence[Any]) -> None:
-    leaf.added = None if leaf.is_stolen else received[0]
 
 
 def is_leaf(node: Node) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
@@ -106,6 +106,7 @@ class Value:
     site: CallSite = NOWHERE
     changed: bool = False  # whether it was written into, unseen, before its page
     lost: Lost | None = None  # what cut it off
+    modules: Sequence[Any] = ()  # in whose calls data was computed
     layout: tuple[int, tuple[int, ...]] | None = None  # of data: where it begins in its storage, and its strides
 
     def as_numbers(self) -> Numbers:

@@ -15,9 +15,11 @@ import torch
 from gradcli.graph.construct import index, transpose
 from gradcli.graph.node import Node, leaf
 from gradcli.graph.rewrite import substituted
+from gradcli.pytorch.naming import Names
 from gradcli.pytorch.operations.random import MASK
 from gradcli.pytorch.recording import VIEW, plain
 from gradcli.realtorch.binding import Bound, Source, bound_node
+from gradcli.realtorch.hooks import Hooked
 from gradcli.realtorch.mode import KEY, Recording, edges_of
 from gradcli.realtorch.nodes import computing, saved_tensor
 from gradcli.realtorch.sweep import Sweep, is_leaf
@@ -34,7 +36,7 @@ _ROUNDING = 8.0  # units of the last digit a term: a gradient that differs by mo
 class Request:
     """A backward: its roots, v, the call in the program, and the names that hold there.
 
-    `tensors` and `modules` are what the program has by name, `parameters` all parameters of its modules.
+    `names` are those of its tensors and modules.
     """
 
     roots: Sequence[torch.Tensor]
@@ -45,10 +47,10 @@ class Request:
     implicit: bool = False
     create_graph: bool = False
     freed: bool = True
-    tensors: Mapping[str, torch.Tensor] = field(default_factory=dict)
-    modules: Mapping[int, str] = field(default_factory=dict)
+    names: Names = field(default_factory=Names)
     retaining: Sequence[tuple[torch.Tensor, torch.Tensor | None]] = ()  # what keeps its gradient, and that before
     returned: Sequence[Any] = ()  # by `grad`
+    hooked: Sequence[Hooked] = ()  # what hooks of tensors with names have changed
     scale: float = 1.0  # by which a `GradScaler` has multiplied all roots
 
 
@@ -122,7 +124,7 @@ class Writer:
                 self.recorder.name(self.ids[value], name)
 
     def _read_names(self) -> None:
-        for name, x in self.request.tensors.items():
+        for name, x in self.request.names.named():
             value = self.recording.value(x)
             self.names.append((name, value))
             if value.layout is not None:
@@ -350,10 +352,11 @@ class Writer:
             self.ids[value] = new = self.recorder.quantity(
                 numbers, value.role, requires=value.requires, why_not=why, site=value.site, storage=storage,
                 version=value.version, changed=value.changed, retains=value in self.retaining,
+                module=self._module(value.modules),
             )  # fmt: skip
             self.storages.setdefault(value.storage, new)
             self._note_part(value, new)
-            if value.lost is not None and value.edge is None:
+            if value.lost is not None:
                 self._cut(value.lost, result=new)
         return self.ids[value]
 
@@ -366,6 +369,10 @@ class Writer:
                 self.recorder.operation(VIEW, (), (self._quantity(base),), (quantity,), definitions=[definition])
                 return
 
+    def _module(self, modules: Sequence[Any]) -> str:
+        """Return the name of the innermost of modules that has one."""
+        return next(filter(None, map(self.request.names.of, modules[::-1])), "")
+
     def _frame(self, call: Call) -> int:
         """Return a number for the run of a function in which a call is made."""
         return self.frames.setdefault(call.frame, len(self.frames))
@@ -376,15 +383,13 @@ class Writer:
         results = [self._quantity(v) for v in call.results]
         rows = call.bound.results if part.definitions else []
         single = rows[0] if len(rows) == 1 else None
-        modules = call.modules[::-1] if call in self.outputs else ()
-        module = next((n for m in modules if (n := self.request.modules.get(id(m)))), "")
         part.number = self.recorder.operation(
             single.row if single is not None else call.name,
             (call.origin,) if not part.definitions else plain(single.settings) if single is not None else (),
             operands,
             results,
             site=replace(call.site, frame=self._frame(call), is_module=bool(call.modules)),
-            module=module,
+            module=self._module(call.modules if call in self.outputs else ()),
             definitions=part.definitions,
             numbers=single.numbers if single is not None else 0,
             clock=call.clock or None,
@@ -420,9 +425,11 @@ class Writer:
         leaves = [*self._leaves()]
         arrived = {record.operations[o].results[k]: g for (o, k), g in received.items()}
         arrived |= {c.quantity: c.added for c in leaves if c.after is not None}
-        hooks = [h for q, g in arrived.items() if (h := self._hook(q, terms.get(q, []), g)) is not None]
+        hooks = [*self._hooks()]
+        seen = {h.quantity for h in hooks}
+        hooks += [h for q, g in arrived.items() if q not in seen and (h := self._hook(q, terms.get(q, []), g))]
         reached = {c.quantity for c in leaves}
-        for x in request.tensors.values():  # which parameters there are, for what is not reached
+        for _, x in request.names.named():  # which parameters there are, for what is not reached
             if x.is_leaf and (x.requires_grad or isinstance(x, torch.nn.Parameter)):
                 q, site = self._quantity(self.recording.value(x)), self.recording.uses.get(x)
                 if q not in reached and x.requires_grad and site is not None:
@@ -443,7 +450,7 @@ class Writer:
 
     def _cuts(self, since: int = 0) -> None:
         """Write the lines that have cut numbers off from the graph, and the leaves that these came from."""
-        named = {id(x) for x in self.request.tensors.values()}
+        named = {id(x) for _, x in self.request.names.named()}
         for lost in [lost for lost in self.recording.lost.values() if lost.clock > since]:
             known = (self.recording.value(x) for x in lost.leaves)
             leaves = [v for x, v in zip(lost.leaves, known, strict=True) if id(x) in named or v in self.ids]
@@ -482,6 +489,15 @@ class Writer:
                 old = None if before is None else numbers_of(before)
                 yield Contribution(q, old, arrived[q], numbers_of(x.grad))
 
+    def _hooks(self) -> Iterator[Hook]:
+        """Yield what the hooks of tensors with names have changed."""
+        for x, hook, before, after in self.request.hooked:
+            q = self.ids.get(self.recording.value(x))
+            code = getattr(hook, "__code__", None) or getattr(type(hook).__call__, "__code__", None)
+            site = NOWHERE if code is None else CallSite(code.co_filename, code.co_firstlineno)
+            if q is not None:
+                yield Hook(q, getattr(hook, "__name__", "<lambda>"), numbers_of(before), numbers_of(after), site)
+
     def _hook(self, q: int, terms: Sequence[Numbers], after: Numbers) -> Hook | None:
         """Return how a hook has changed a gradient; None where it is the sum of what was sent."""
         arrays = [t.whole for t in terms]
@@ -499,18 +515,7 @@ class Writer:
         if np.all(near | ~np.isfinite(total)):
             return None
         before = Numbers(total.astype(after.whole.dtype), after.shape, after.dtype)
-        name, site = self._hook_of(q)
-        return Hook(q, name, before, after, site)
-
-    def _hook_of(self, q: int) -> tuple[str, CallSite]:
-        """Return the name of the first hook of a tensor of the program, and where it is defined."""
-        for x in self.request.tensors.values():
-            hooks = [*(x._backward_hooks or {}).values()]
-            if hooks and self.ids.get(self.recording.value(x)) == q:
-                code = getattr(hooks[0], "__code__", None)
-                site = NOWHERE if code is None else CallSite(code.co_filename, code.co_firstlineno)
-                return getattr(hooks[0], "__name__", ""), site
-        return "", NOWHERE
+        return Hook(q, "", before, after)
 
 
 def _keep(value: Value, saved: torch.Tensor | None) -> None:
@@ -531,7 +536,7 @@ def _added(a: Numbers, b: Numbers) -> Numbers:
 
 
 def _in_order(parts: Sequence[_Part]) -> Iterator[_Part]:
-    """Yield calls behind those whose results they read, else in the order in which they ran."""
+    """Yield calls behind those whose results they read, else in the order in which PyTorch made their nodes."""
     by_call = {part.call: part for part in parts}
     waits: dict[_Part, set[_Part]] = {}
     readers: dict[_Part, list[_Part]] = {}
@@ -540,8 +545,9 @@ def _in_order(parts: Sequence[_Part]) -> Iterator[_Part]:
         waits[part] = {by_call[c] for c in read if c in by_call and c is not part.call}
         for other in waits[part]:
             readers.setdefault(other, []).append(part)
-    order = {part: k for k, part in enumerate(parts)}
-    ready = [(p.call.clock, -order[p], p) for p in parts if not waits[p]]
+    positions = {part: k for k, part in enumerate(parts)}
+    order = {part: max(node._sequence_nr() for node in part.nodes) for part in parts}
+    ready = [(order[p], positions[p], p) for p in parts if not waits[p]]
     heapq.heapify(ready)
     while ready:
         part = heapq.heappop(ready)[-1]
@@ -549,4 +555,4 @@ def _in_order(parts: Sequence[_Part]) -> Iterator[_Part]:
         for reader in readers.get(part, ()):
             waits[reader].discard(part)
             if not waits[reader]:
-                heapq.heappush(ready, (reader.call.clock, -order[reader], reader))
+                heapq.heappush(ready, (order[reader], positions[reader], reader))

@@ -14,11 +14,10 @@ from typing import Any
 from gradcli.errors import InputError
 from gradcli.pages.sections import Block, Code
 from gradcli.pytorch.driver import Heard, Session
+from gradcli.pytorch.naming import Names, names_of, script_frames
 from gradcli.script.errors.warnings import not_finite, warned
 from gradcli.script.known import Known
 from gradcli.script.line_explainer import LineExplainer, fault_text
-from gradcli.script.naming import Names, names_of, script_frames
-from gradcli.script.progress import Progress, Sums
 from gradcli.script.recorded import MAX_STEPS, check_size, recorded
 from gradcli.script.scene import CallScene, Site
 from gradcli.script.shown import columns
@@ -32,8 +31,6 @@ _ROOM = 3000  # calls inside of calls
 class Explainer(LineExplainer):
     """Hears of the calls of a script on gradcli's `torch`, and explains them."""
 
-    progress: Progress = field(default_factory=Progress)
-    sums: Sums = field(default_factory=Sums)
     warned: set[Site] = field(default_factory=set)
     request: Any = None  # of the last call; its page covers all calls for it
     held: list[Callable[[], None]] = field(default_factory=list)  # what is shown behind the call that they run within
@@ -95,15 +92,11 @@ class Explainer(LineExplainer):
             self._read(call, scene)
         loss = call.loss if call.request is None else None
         norm = math.nan if loss is None else call.norm
-        if loss is not None:
-            self.progress.add(scene.site if scene is not None else self._position(call.depth)[1], loss, norm, scene)
+        self.count(scene.site if scene is not None else self._position(call.depth)[1], loss, norm, call.left, scene)
         if scene is None:
-            if self.sums.left:
-                self.sums.again(self._position(call.depth)[1], call.left)
             if not math.isfinite(norm):
                 self._warn(call)
             return
-        self.sums.first(scene, call.left)
         if call.request is not None and not call.is_finite:
             self.warned.add(scene.site)  # its page covers the calls that follow
         if self.style == "json":
@@ -197,17 +190,6 @@ class Explainer(LineExplainer):
         for show in self.held:
             show()
         self.tell(error, text, self.reason(error, knows))
-
-    def again(self) -> None:
-        """Show how the loss went at lines that were reached again, and note which lines these are."""
-        for site in sorted(self.seen, key=lambda site: site.line) if self.style != "json" else ():
-            if words := self.progress.words(site, columns()):
-                self.shown.words(words)
-        super().again()
-
-    def remark(self, sites: Sequence[Site]) -> str:
-        """Return what accumulates in `.grad` at a line."""
-        return "; ".join(dict.fromkeys(filter(None, map(self.sums.words, sites))))
 
 
 def _lines(block: Block) -> list[str]:

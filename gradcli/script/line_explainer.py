@@ -11,8 +11,11 @@ from typing import Any
 from gradcli.pages.sections import Page
 from gradcli.process.script import Script
 from gradcli.process.tracebacks import line_of, text_of
+from gradcli.record.record import Left
 from gradcli.script.drawing import Drawing
 from gradcli.script.known import Known
+from gradcli.script.progress import Progress, Sums
+from gradcli.script.scene import CallScene
 from gradcli.script.shown import Printed, columns
 from gradcli.text.wrapping import in_words, wrapped
 
@@ -34,6 +37,20 @@ class LineExplainer:
     drawing: Drawing | None = None  # of the first call that is explained
     seen: Counter[Any] = field(default_factory=Counter)
     told: set[str] = field(default_factory=set)  # the surprises on pages
+    progress: Progress = field(default_factory=Progress)
+    sums: Sums = field(default_factory=Sums)
+
+    def count(self, site: Any, loss: float | None, norm: float, left: Sequence[Left], scene: CallScene | None) -> None:
+        """Count what a call has left in each `.grad`: with a `loss`, the norm of what it has added, too.
+
+        `scene` is known where the call is explained.
+        """
+        if loss is not None:
+            self.progress.add(site, loss, norm, scene)
+        if scene is not None:
+            self.sums.first(scene, left)
+        elif self.sums.left:
+            self.sums.again(site, left)
 
     def wants(self, site: Any, times: int) -> bool:
         """Return whether a call is explained the time that it is reached."""
@@ -80,12 +97,11 @@ class LineExplainer:
         """Return how often calls at a line were reached again, and a word before it where that is not exact."""
         return "", sum(self.seen[site] - 1 for site in sites)
 
-    def remark(self, sites: Sequence[Any]) -> str:
-        """Return what is to be said of calls at a line that were reached again; "" for nothing."""
-        return ""
-
     def again(self) -> None:
-        """Note which lines were reached again, and which have no call to explain."""
+        """Show how the loss went at lines that were reached again; note these, and which have no call to explain."""
+        for site in sorted(self.seen, key=lambda site: site.line) if self.style != "json" else ():
+            if words := self.progress.words(site, 1 + self.times([site])[1], columns()):
+                self.shown.words(words)
         lines: dict[int, list[Any]] = {}
         for site in self.seen:
             lines.setdefault(site.line, []).append(site)
@@ -101,7 +117,8 @@ class LineExplainer:
             about, count = self.times(lines[line])
             if count and (not self.lines or line in self.lines):
                 times, it = ("time", "it") if count == 1 else ("times", "them")
-                more, remark = f"line {line}, {about}{count:,} more {times}; --all shows {it}", self.remark(lines[line])
+                more = f"line {line}, {about}{count:,} more {times}; --all shows {it}"
+                remark = "; ".join(dict.fromkeys(filter(None, map(self.sums.words, lines[line]))))
                 self.note("\n".join(wrapped(f"{more}: {remark}" if remark else more, columns(), "  ")))
 
 

@@ -16,10 +16,10 @@ from gradcli.files import printable
 from gradcli.pages.live import Kernels, live
 from gradcli.pages.picture.boxes import View
 from gradcli.process.script import Script
+from gradcli.pytorch.naming import script_frames
 from gradcli.report.documents.html import STYLE, without_style
 from gradcli.report.live.live_page import document, live_section, say, text, word
 from gradcli.script.loops import folded_loops
-from gradcli.script.naming import script_frames
 from gradcli.script.pages.effects import RETURNED
 from gradcli.script.passed import gradients_by_line, result_of
 from gradcli.script.scene import CallScene

@@ -21,11 +21,11 @@ from gradcli.graph.weights import Weights
 from gradcli.lang.builder import build
 from gradcli.lang.expressions import read_expression
 from gradcli.notation.nodes import Notation
+from gradcli.pytorch.naming import FreshNames
 from gradcli.record.numbers import Numbers, decimal
 from gradcli.record.record import CallSite, Changed, Cut, Operation, Quantity, Record
 from gradcli.script.expressions import Expressions
 from gradcli.script.instances import instance
-from gradcli.script.naming import FreshNames
 
 Array = np.ndarray[Any, Any]
 Meaning = Callable[..., Node | None]  # the node of a name, and of a computed one where it is compared

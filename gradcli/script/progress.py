@@ -11,7 +11,7 @@ import numpy as np
 from gradcli.record.numbers import Numbers
 from gradcli.record.record import Left
 from gradcli.script.pages.effects import SHOWN, numbers_words
-from gradcli.script.scene import CallScene, Site
+from gradcli.script.scene import CallScene
 from gradcli.text.bars import curve
 from gradcli.text.wrapping import in_words
 
@@ -26,8 +26,8 @@ _LONG = 40  # characters of a sum that is shown
 class Progress:
     """The loss of each call, and the norm of its gradients, round by round."""
 
-    names: dict[Site, tuple[str, str]] = field(default_factory=dict)  # of the value, and the code of the line
-    rounds: dict[Site, list[tuple[float, float]]] = field(default_factory=dict)
+    names: dict[Any, tuple[str, str]] = field(default_factory=dict)  # of the value, and the code of the line
+    rounds: dict[Any, list[tuple[float, float]]] = field(default_factory=dict)
 
     def add(self, site: Any, loss: float, norm: float, scene: CallScene | None) -> None:
         """Add a call of `backward` from one number, with the norm of its gradients; `scene` where it is explained."""
@@ -37,8 +37,11 @@ class Progress:
             self.names.setdefault(site, (names[0], scene.source(site.line)))
         self.rounds.setdefault(site, []).append((loss, norm))
 
-    def words(self, site: Site, room: int) -> list[str]:
-        """Return how the loss and |grad| went at a call, in lines as wide as `room`; none for few rounds."""
+    def words(self, site: Any, times: int, room: int) -> list[str]:
+        """Return how the loss and |grad| went at a call, in lines as wide as `room`; none for few rounds.
+
+        `times` is how often it was reached: of more rounds than were looked at, these are the first.
+        """
         rounds = self.rounds.get(site, [])
         if len(rounds) < _LEAST or site not in self.names:
             return []
@@ -48,7 +51,8 @@ class Progress:
         columns = list(zip(*rounds, strict=True))
         ends = [f"{numbers[0]:.6g} → {numbers[-1]:.6g}" for numbers in columns]
         bars = max(8, min(40, room - wide - max(map(len, ends)) - 6))
-        return [f"line {site.line}, {code}, {len(rounds):,} times:"] + [
+        first = "the first " if times > len(rounds) else ""
+        return [f"line {site.line}, {code}, {first}{len(rounds):,} times:"] + [
             f"{each:<{wide}}  {end:<{max(map(len, ends))}}  {curve(numbers, bars)}"
             for each, end, numbers in zip(names, ends, columns, strict=True)
         ]
@@ -62,9 +66,9 @@ class Sums:
     """
 
     left: dict[int, Any] = field(default_factory=dict)
-    sites: dict[Site, dict[int, tuple[str, int]]] = field(default_factory=dict)  # names, and how often a leaf changed
-    added: set[Site] = field(default_factory=set)  # whose calls have added to what was left before
-    moved: set[Site] = field(default_factory=set)  # those of them between whose calls a leaf was changed
+    sites: dict[Any, dict[int, tuple[str, int]]] = field(default_factory=dict)  # names, and how often a leaf changed
+    added: set[Any] = field(default_factory=set)  # whose calls have added to what was left before
+    moved: set[Any] = field(default_factory=set)  # those of them between whose calls a leaf was changed
 
     def first(self, scene: CallScene, left: Sequence[Left]) -> None:
         """Record each `.grad` after the first call at a site."""
@@ -73,7 +77,7 @@ class Sums:
         self.left |= {x.leaf: x.after.copy() for x, _ in changed if x.after is not None}
         self.sites[scene.site] = {x.leaf: (name, x.version) for x, name in changed}
 
-    def again(self, site: Site, left: Sequence[Left]) -> None:
+    def again(self, site: Any, left: Sequence[Left]) -> None:
         """Keep the leaves whose `.grad` the next call at the site accumulates into, unchanged since the call before."""
         last, kept = self.sites.pop(site, {}), {}
         for x in left:
@@ -90,7 +94,7 @@ class Sums:
             self.sites[site] = kept
             self.added.add(site)
 
-    def words(self, site: Site) -> str:
+    def words(self, site: Any) -> str:
         """Return which gradients accumulate at a site: x.grad accumulates to [8, 16, 24]; "" where none does."""
         leaves = self.sites.get(site, {}) if site in self.added else {}
         result = [(name, self.left[x]) for x, (name, _) in leaves.items() if x in self.left]

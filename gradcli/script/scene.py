@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 
 from gradcli.errors import Notes
 from gradcli.process.script import Script
+from gradcli.pytorch.naming import Names
 from gradcli.script.known import Known
-from gradcli.script.naming import Names
 from gradcli.script.system import Recorded
 from gradcli.text.wrapping import in_words
 
@@ -99,7 +99,7 @@ class CallScene(Scene):
 
     recorded: Recorded = field(default_factory=Recorded)
     trouble: str = ""
-    site: Site = Site(0)  # noqa: RUF009
+    site: Any = Site(0)  # noqa: RUF009  # under PyTorch, that of the record
     steps: bool = False  # whether the tables of steps are asked for
     unroll: bool = False  # whether each round of a loop is written
     has_gradients: bool = True  # whether the page shows the gradients

@@ -11,9 +11,9 @@ import numpy as np
 from gradcli.graph.graph import Graph
 from gradcli.graph.node import Node
 from gradcli.pages.results import Measured
+from gradcli.pytorch.naming import FreshNames
 from gradcli.record.record import NOWHERE, Backward, CallSite, Operation, Quantity, Record
 from gradcli.script.expressions import Expression, Expressions
-from gradcli.script.naming import FreshNames
 
 Array = np.ndarray[Any, Any]
 

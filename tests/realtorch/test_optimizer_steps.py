@@ -25,7 +25,7 @@ def steps_of(function):
     from gradcli.realtorch.driver import Session
 
     steps = []
-    session = Session(lambda *_: True, lambda *_: None, None, lambda events, site, _: steps.append((events, site)))
+    session = Session(lambda *_: True, lambda *_: None, None, lambda step, site: steps.append((step.steps, site)))
     with session.running():
         function()
     return steps
@@ -109,7 +109,7 @@ def test_gradients_that_are_clipped_are_told_before_the_step_that_takes_them(tmp
 
     path, known = tmp_path / "script.py", []
     path.write_text(CLIPPED.format(start=start, more=more, between=between))
-    listen = lambda _, site, gradients: known.append(gradients)  # noqa: E731
+    listen = lambda step, site: known.append(step.altered)  # noqa: E731
     session = Session(lambda _, times: times == 1, lambda *_: None, Lines(str(path)), listen)
     with session.running():
         exec(compile(path.read_text(), str(path), "exec"), {"__name__": "script"})
@@ -143,7 +143,8 @@ def test_a_step_changes_nothing_for_the_program():
     expected, results = train(), []
     steps = steps_of(lambda: results.extend(train()))
     assert all(map(torch.equal, results, expected))
-    (lbfgs,), (adam,) = (events for events, _ in steps)
+    (lbfgs,), (adam,), nothing = (events for events, _ in steps)
+    assert not nothing
     assert rules_lines([lbfgs])[0].startswith("w ← w + t*d, ")
     assert [u.name for u in adam.updates] == ["p"]
     assert not hooks._global_optimizer_pre_hooks

@@ -10,9 +10,9 @@ from conftest import some
 from detached import FIXES, shown
 from test_fixes import error_of
 
+from gradcli.pytorch.naming import Names
 from gradcli.record.record import Cut
 from gradcli.script.explainer import knows
-from gradcli.script.naming import Names
 
 TRIED = json.loads(FIXES.read_text("utf-8"))
 pytestmark = pytest.mark.filterwarnings("ignore")

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -28,9 +29,6 @@ def stepped(optimizer: Any, changes: Sequence[Change], names: Any, left: Mapping
     cleared = [p for p in parameters if p._reached is not None and p._cleared is not None][:1]
     has_some = any(p._grad is not None for p in parameters)
     missing = [p for p in parameters if has_some and p._grad is None and names.of(p)]
-    unlisted = _unlisted(names)
-    reasons = (_held(n, x, names) or _later(x, names) for n, x in unlisted.items())
-    why, held = next(filter(None, reasons), ("", ""))
     known = [p for p, *_ in changes if id(p) in left]
     return Stepped(
         len(changes),
@@ -39,9 +37,7 @@ def stepped(optimizer: Any, changes: Sequence[Change], names: Any, left: Mapping
         next(((at(p._cleared), at(p._reached)) for p in cleared), None),
         Recorder.swept is not None,
         tuple((name(p), NOWHERE if p.requires_grad else at(p._frozen)) for p in missing),
-        tuple(unlisted),
-        why,
-        held,
+        *unlisted(names, LIVE, attrgetter("_made")),
     )
 
 
@@ -49,12 +45,18 @@ def _normed(a: Array) -> tuple[Array, float]:
     return a, float(np.linalg.norm(a.reshape(-1).astype(float)))
 
 
-def _unlisted(names: Named) -> dict[str, Any]:
-    """Return the leaves with a gradient that no optimizer has, each by its first name."""
-    known = {id(p) for o in LIVE for p in o._parameters()}
-    leaves = {n: x for n, x in names.tensors.items() if x._requires and x._fn is None and x._grad is not None}
+def unlisted(names: Named, optimizers: Iterable[Any], made: Callable[[Any], int]) -> tuple[tuple[str, ...], str, str]:
+    """Return the leaves with a gradient that no optimizer has, each by its first name, why, and what holds the first.
+
+    `made` is when an optimizer or a parameter was created.
+    """
+    known = {id(p) for o in optimizers for group in o.param_groups for p in group["params"]}
+    leaves = {n: x for n, x in names.tensors.items() if x.requires_grad and x.is_leaf and x.grad is not None}
     ids = {id(x): n for n, x in reversed(leaves.items()) if id(x) not in known}
-    return {n: x for n, x in leaves.items() if ids.get(id(x)) == n}
+    result = {n: x for n, x in leaves.items() if ids.get(id(x)) == n}
+    newest = max(map(made, optimizers), default=0)
+    reasons = (_held(n, x, names) or _later(x, names, newest, made) for n, x in result.items())
+    return tuple(result), *next(filter(None, reasons), ("", ""))
 
 
 def _held(name: str, p: Any, names: Any) -> tuple[str, str] | None:
@@ -77,7 +79,7 @@ def _parameters_of(modules: list[Any]) -> Iterator[Any]:
     yield from (p for m in modules if hasattr(m, "parameters") for p in m.parameters())
 
 
-def _later(p: Any, names: Any) -> tuple[str, str] | None:
-    """Return "later" for a parameter of a module that was created after all optimizers."""
+def _later(p: Any, names: Any, newest: int, made: Callable[[Any], int]) -> tuple[str, str] | None:
+    """Return "later" for a parameter of a module that was created after the newest optimizer."""
     is_of_module = any(p is e for m in names.modules.values() for e in m.parameters())
-    return ("later", "") if is_of_module and all(o._made < p._made for o in LIVE) else None
+    return ("later", "") if is_of_module and newest < made(p) else None

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from gradcli.pytorch.naming import is_tensor
 from gradcli.record.record import CallSite, Operation
 from gradcli.script.errors import edits, fixes
 from gradcli.script.errors.failure import Answer, Failure
@@ -15,7 +16,6 @@ from gradcli.script.errors.source import Change, Edit, Text
 from gradcli.script.errors.syntax import called, calls, owner_of, parts
 from gradcli.script.errors.updates import carried
 from gradcli.script.known import line_at
-from gradcli.script.naming import is_tensor
 
 _SETTINGS = ("retain_graph", "create_graph")  # of a backward that may be added to another one
 _USES = {"step", "zero_grad", "backward", "clip_grad_norm_", "clip_grad_value_", "unscale_"}  # what reads gradients

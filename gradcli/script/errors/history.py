@@ -8,6 +8,7 @@ from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
+from gradcli.pytorch.naming import is_tensor
 from gradcli.record.record import Cut, Quantity
 from gradcli.script.errors import custom, edits, fixes, updates
 from gradcli.script.errors.failure import Answer, Failure, dtype_of
@@ -26,7 +27,6 @@ from gradcli.script.errors.syntax import (
     start,
 )
 from gradcli.script.known import CutLine, Known
-from gradcli.script.naming import is_tensor
 from gradcli.text.wrapping import in_words
 
 # Methods that give numbers away, or change them on NumPy's side, and what stands for them in a graph.

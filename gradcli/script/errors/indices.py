@@ -6,12 +6,12 @@ import ast
 from collections.abc import Sequence
 from typing import Any
 
+from gradcli.pytorch.naming import is_tensor
 from gradcli.script.errors import edits
 from gradcli.script.errors.failure import Answer, Failure, is_module
 from gradcli.script.errors.sizes import resized
 from gradcli.script.errors.source import Change
 from gradcli.script.errors.syntax import called, calls, elements, integer, owner_of
-from gradcli.script.naming import is_tensor
 from gradcli.text.wrapping import in_words
 
 _SLICES = ("index_select", "index_add", "index_copy", "index_fill", "index_add_", "index_copy_", "index_fill_")

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from gradcli.pytorch.naming import is_tensor
 from gradcli.record.record import CallSite, Operation
 from gradcli.script.errors import edits, finite, fixes, leaves, operands, updates
 from gradcli.script.errors.failure import Answer, Failure
@@ -18,7 +19,6 @@ from gradcli.script.errors.history import History, detached_answer
 from gradcli.script.errors.none import none
 from gradcli.script.errors.syntax import calls, elements, parts, receiver_of
 from gradcli.script.known import is_custom, line_at
-from gradcli.script.naming import is_tensor
 
 # Why a step needs a value for its backward, by the operation and whether that is its result.
 _NEEDS = {

@@ -7,13 +7,13 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+from gradcli.pytorch.naming import is_tensor
 from gradcli.script.errors import edits, fixes, leaves, updates
 from gradcli.script.errors.failure import Answer, Failure, is_whole
 from gradcli.script.errors.history import History, detached_answer
 from gradcli.script.errors.source import Change, Text
 from gradcli.script.errors.syntax import calls, elements, parts
 from gradcli.script.known import line_at
-from gradcli.script.naming import is_tensor
 
 
 def none(at: Failure, *_: str) -> Answer | None:

@@ -8,6 +8,7 @@ from functools import partial
 from types import MethodType
 from typing import Any
 
+from gradcli.pytorch.naming import is_tensor
 from gradcli.pytorch.tables import pytorch_names
 from gradcli.script.errors import custom, edits
 from gradcli.script.errors.failure import Answer, Failure, dtype_of, is_module, is_whole
@@ -15,7 +16,6 @@ from gradcli.script.errors.flow import Flow
 from gradcli.script.errors.sizes import resized
 from gradcli.script.errors.source import Change, Edit
 from gradcli.script.errors.syntax import called, calls, elements, end, owner_of
-from gradcli.script.naming import is_tensor
 
 
 def _arguments(at: Failure, index: int, fits: Callable[[Any], bool]) -> list[ast.expr]:

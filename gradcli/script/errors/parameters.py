@@ -6,13 +6,13 @@ import ast
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from gradcli.pytorch.naming import is_tensor
 from gradcli.script.errors import edits, leaves
 from gradcli.script.errors.classes import classes_of, not_constructed
 from gradcli.script.errors.failure import Answer, Failure, is_module, is_whole
 from gradcli.script.errors.flow import Flow
 from gradcli.script.errors.source import Text
 from gradcli.script.errors.syntax import called, calls, end, methods, owner_of, parts, start
-from gradcli.script.naming import is_tensor
 
 _REGISTERS = "a module registers the parameters and modules that are its attributes"
 _CONTAINERS: Mapping[type, Any] = {ast.List: [], ast.ListComp: [], ast.Tuple: (), ast.Dict: {}, ast.DictComp: {}}

@@ -5,12 +5,12 @@ from __future__ import annotations
 import ast
 from collections.abc import Sequence
 
+from gradcli.pytorch.naming import is_tensor
 from gradcli.script.errors import edits
 from gradcli.script.errors.failure import Answer, Failure, is_module
 from gradcli.script.errors.flow import Flow
 from gradcli.script.errors.source import Change, Text
 from gradcli.script.errors.syntax import called, calls, elements, integer, keyword
-from gradcli.script.naming import is_tensor
 from gradcli.text.wrapping import in_words
 
 _ATTENTION = ("MultiheadAttention", "TransformerEncoderLayer", "TransformerDecoderLayer", "Transformer")

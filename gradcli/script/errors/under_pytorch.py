@@ -10,6 +10,7 @@ from typing import Any
 
 from gradcli.process.tracebacks import text_of
 from gradcli.pytorch.messages import known_message
+from gradcli.pytorch.naming import Names, is_tensor
 from gradcli.record.numbers import Numbers
 from gradcli.record.record import CallSite, Changed, Cut, Quantity, Record
 from gradcli.script.errors import updates
@@ -17,7 +18,6 @@ from gradcli.script.errors.failure import Failure, Knows, dtype_of, is_module
 from gradcli.script.errors.history import History
 from gradcli.script.errors.syntax import called, calls, elements, end, keyword, owner_of, receiver_of, requires_target
 from gradcli.script.known import Known
-from gradcli.script.naming import Names, is_tensor
 
 
 def known_under_pytorch(record: Record | None = None, quantities: Mapping[int, int] | None = None) -> Knows:
@@ -182,7 +182,11 @@ def _tensors(at: Failure, nodes: Sequence[Any]) -> Iterator[Quantity]:
 
 
 def _roots(at: Failure) -> Iterator[Quantity]:
-    """Yield the tensors that the backward at the line goes back from."""
+    """Yield the tensors that the backward at the line goes back from: as recorded, or as the text names them."""
+    record = at.known.record
+    if record.backwards and (failed := record.backwards[-1]).roots and failed.site.line == at.line:
+        yield from (record.quantities[q] for q in failed.roots)
+        return
     for call in at.text.calls("backward", "grad"):
         receiver = receiver_of(call) if called(call) == "backward" else None
         yield from _tensors(at, [receiver] if receiver is not None else elements(call.args[0]) if call.args else [])

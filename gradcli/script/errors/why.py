@@ -11,11 +11,11 @@ from typing import Any, NamedTuple
 
 from gradcli.process.script import Script
 from gradcli.process.tracebacks import text_of
+from gradcli.pytorch.naming import Names
 from gradcli.pytorch.tables import pytorch_names
 from gradcli.script.errors.failure import Answer, Failure, Knows
 from gradcli.script.errors.source import Change
 from gradcli.script.errors.under_pytorch import facts, with_cuts
-from gradcli.script.naming import Names
 from gradcli.text.wrapping import TIED, page_width, wrapped
 
 _MOST = 100  # columns

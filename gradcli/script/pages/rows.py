@@ -9,12 +9,12 @@ import numpy as np
 from gradcli.pages.results import PLAIN
 from gradcli.pages.sections import Code, Equations, Math, Page, Text, Value
 from gradcli.pages.system import recurrence_lines
+from gradcli.pytorch.naming import fresh
 from gradcli.record.numbers import Numbers
 from gradcli.report.data.json import plain
 from gradcli.report.text_math import TextWriter
 from gradcli.script.known import is_unknown
 from gradcli.script.loops import folded_loops
-from gradcli.script.naming import fresh
 from gradcli.script.pages.flow import MANY, as_data, flow
 from gradcli.script.scene import CallScene
 

@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING
 from gradcli.process.platform import join
 from gradcli.process.tracebacks import text_of
 from gradcli.pytorch.messages import known_message
+from gradcli.pytorch.naming import Names, names_of
 from gradcli.realtorch.start import started_with_torch
-from gradcli.record.record import Altered, CallSite, OptimizerStep, Record
+from gradcli.record.record import CallSite, Left, Record, Stepped
 from gradcli.script.known import Known
 from gradcli.script.line_explainer import LineExplainer, fault_text
-from gradcli.script.naming import Names, names_of
-from gradcli.script.scene import CallScene, without_comment
+from gradcli.script.scene import CallScene, Scene, without_comment
 
 if TYPE_CHECKING:
     from gradcli.realtorch.driver import Session
@@ -28,6 +28,7 @@ class PyTorchExplainer(LineExplainer):
     """Listens to a script under PyTorch, and shows a page for each backward line."""
 
     session: Session | None = None  # once the script has imported PyTorch
+    last: CallScene | None = None  # of the call that is explained
     more: Mapping[CallSite, int | None] = field(default_factory=dict)  # how often lines ran that were not counted then
 
     @contextmanager
@@ -43,17 +44,20 @@ class PyTorchExplainer(LineExplainer):
         is_endless = self.every or self.style == "json"
         lines = None if is_endless else Lines(self.script.name, self.lines)
         explain_step = None if self.style == "json" else self._explain_step
-        session = Session(self.wants, self._explain, lines, explain_step)
+        session = Session(self.wants, self._explain, lines, explain_step, self._count)
         self.session, self.seen, self.more = session, session.reached, session.updates.more
         stack.enter_context(session.running())
 
     def _explain(self, record: Record | Exception, site: CallSite, recorded: bool) -> None:
         """Show the page of a backward."""
         scene: CallScene | None = None
+        self.last = None
         try:
             if isinstance(record, Exception):
                 raise record
             text, scene = self._text(record, recorded)
+            scene.site = site
+            self.last = scene if record.backwards[0].function == "backward" else None
         except Exception as error:
             text = f"not explained: {fault_text(error)}"
         if self.drawing is not None and scene is not None:
@@ -65,11 +69,17 @@ class PyTorchExplainer(LineExplainer):
         else:
             self.shown.explained(scene, self._title(site), text)
 
-    def _explain_step(self, steps: Sequence[OptimizerStep], site: CallSite, gradients: Altered | None) -> None:
-        """Show what an optimizer did with the gradients."""
-        from gradcli.script.pages.steps import rules_lines
+    def _count(self, site: CallSite, loss: float | None, norm: float, left: Sequence[Left], explained: bool) -> None:
+        """Count what a call has left in each `.grad`."""
+        self.count(site, loss, norm, left, self.last if explained else None)
+        self.last = None  # whose names keep tensors
 
-        self.show_step(self._title(site).replace(": ", ", ", 1), lambda: rules_lines(steps, gradients))
+    def _explain_step(self, step: Stepped, site: CallSite) -> None:
+        """Show what an optimizer did with the gradients."""
+        from gradcli.script.pages.steps import step_lines
+
+        scene = Scene(self.script, site.line, names_of(None))
+        self.show_step(self._title(site).replace(": ", ", ", 1), lambda: step_lines(step, scene))
 
     def _title(self, site: CallSite) -> str:
         where = "" if site.file == self.script.name else f" of {Path(site.file).name}"
@@ -126,5 +136,5 @@ class PyTorchExplainer(LineExplainer):
             return known_under_pytorch()(error, names)
         from gradcli.realtorch.ending import ended
 
-        record, quantities = ended(self.session.recording, names.tensors)
+        record, quantities = ended(self.session.recording, names)
         return known_under_pytorch(record, quantities)(error, names)

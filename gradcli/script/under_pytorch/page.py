@@ -10,11 +10,11 @@ from gradcli.errors import InputError
 from gradcli.notation.numbers import array_text
 from gradcli.pages.sections import Grid, Math, Page, Section, Text
 from gradcli.process.script import Script
+from gradcli.pytorch.naming import Names
 from gradcli.record.numbers import Numbers
 from gradcli.record.record import Backward, Operation, Record
 from gradcli.script.errors.warnings import Warned, warned
 from gradcli.script.known import Known, is_unknown, line_at
-from gradcli.script.naming import Names
 from gradcli.script.pages.flow import MANY, flow
 from gradcli.script.pages.long import folded_by_line, norm_text
 from gradcli.script.pages.page import page

@@ -56,6 +56,10 @@ class Names:
         """Return the name of a tensor or a module; "" where it has none."""
         return self._named[id(x)][1] if id(x) in self._named else ""
 
+    def named(self) -> Iterator[tuple[str, Any]]:
+        """Yield each tensor that still has its name, once."""
+        yield from ((name, x) for name, x in self.tensors.items() if self.of(x) == name)
+
     def held(self) -> list[Any]:
         """Return what has a name, also one that something else has where the script runs."""
         return [x for x, _ in self._named.values()]
@@ -95,8 +99,13 @@ def fresh(stem: str, taken: Container[str]) -> str:
 
 def names_of(frame: Any) -> Names:
     """Return the names of tensors in a frame, and in the frames that called it."""
+    return names_in(script_frames(frame))
+
+
+def names_in(frames: Iterable[Any]) -> Names:
+    """Return the names of tensors in frames, of which the first are the innermost."""
     result = Names()
-    for each in script_frames(frame):
+    for each in frames:
         _collect(each.f_locals, result)
         if each.f_globals is not each.f_locals:
             _collect(each.f_globals, result)
