@@ -14,7 +14,6 @@ from typing import Any
 import torch
 from torch.overrides import _get_current_function_mode_stack
 
-from gradcli.pytorch.naming import names_in
 from gradcli.realtorch.hooks import heard
 from gradcli.realtorch.lines import Lines
 from gradcli.realtorch.mode import KEY, Recording
@@ -26,6 +25,7 @@ from gradcli.realtorch.sweep import Sweep, is_leaf, nodes_behind
 from gradcli.realtorch.updates import Updates
 from gradcli.realtorch.values import PLAIN, tensors_in
 from gradcli.realtorch.writing import Request, Writer
+from gradcli.record.naming import names_in
 from gradcli.record.record import CallSite, Record
 
 _PATIENCE = 5  # how often explained lines run again before the others are given up

@@ -7,12 +7,12 @@ from typing import Any
 
 import torch
 
-from gradcli.pytorch.naming import Names
 from gradcli.realtorch.driver import node_of
 from gradcli.realtorch.mode import Recording
 from gradcli.realtorch.sweep import Sweep
 from gradcli.realtorch.values import PLAIN, Value
 from gradcli.realtorch.writing import Request, Writer, _Part
+from gradcli.record.naming import Names
 from gradcli.record.numbers import Numbers
 from gradcli.record.record import CallSite, Changed, Contribution, Record
 

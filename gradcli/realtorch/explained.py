@@ -8,12 +8,12 @@ from typing import Any
 import torch
 
 from gradcli.errors import InputError
-from gradcli.pytorch.naming import names_in
 from gradcli.realtorch.driver import node_of
 from gradcli.realtorch.mode import Recording
 from gradcli.realtorch.sites import frames, site_of, user_frames
 from gradcli.realtorch.sweep import Sweep
 from gradcli.realtorch.writing import Request, Writer
+from gradcli.record.naming import names_in
 from gradcli.record.record import Record
 
 

@@ -18,11 +18,11 @@ from torch.nn.modules.module import register_module_parameter_registration_hook
 from torch.optim.optimizer import register_optimizer_step_post_hook, register_optimizer_step_pre_hook
 from torch.utils.weak import WeakIdKeyDictionary
 
-from gradcli.pytorch.naming import Names, names_in
 from gradcli.realtorch.mode import Recording
 from gradcli.realtorch.sites import frames, site_of, user_frames
 from gradcli.realtorch.updates import Updates
 from gradcli.realtorch.values import COPIED, PLAIN, array_of
+from gradcli.record.naming import Names, names_in
 from gradcli.record.record import NOWHERE, Altered, CallSite, Stepped
 
 Explain = Callable[[Stepped, CallSite], None]

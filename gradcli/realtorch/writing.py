@@ -15,7 +15,6 @@ import torch
 from gradcli.graph.construct import index, transpose
 from gradcli.graph.node import Node, leaf
 from gradcli.graph.rewrite import substituted
-from gradcli.pytorch.naming import Names
 from gradcli.pytorch.operations.random import MASK
 from gradcli.pytorch.recording import VIEW, plain
 from gradcli.realtorch.binding import Bound, Source, bound_node
@@ -25,6 +24,7 @@ from gradcli.realtorch.nodes import computing, saved_tensor
 from gradcli.realtorch.sweep import Sweep, is_leaf
 from gradcli.realtorch.values import PLAIN, Call, Edge, Lost, Value, dtype_name, numbers_of, part_of
 from gradcli.record.definition import Definition
+from gradcli.record.naming import Names
 from gradcli.record.numbers import Numbers
 from gradcli.record.record import NOWHERE, CallSite, Contribution, Cut, Hook, Record, Recorder
 

@@ -14,7 +14,7 @@ from typing import Any
 from gradcli.errors import InputError
 from gradcli.pages.sections import Block, Code
 from gradcli.pytorch.driver import Heard, Session
-from gradcli.pytorch.naming import Names, names_of, script_frames
+from gradcli.record.naming import Names, names_of, script_frames
 from gradcli.script.errors.warnings import not_finite, warned
 from gradcli.script.known import Known
 from gradcli.script.line_explainer import LineExplainer, fault_text

@@ -16,7 +16,7 @@ from gradcli.files import printable
 from gradcli.pages.live import Kernels, live
 from gradcli.pages.picture.boxes import View
 from gradcli.process.script import Script
-from gradcli.pytorch.naming import script_frames
+from gradcli.record.naming import script_frames
 from gradcli.report.documents.html import STYLE, without_style
 from gradcli.report.live.live_page import document, live_section, say, text, word
 from gradcli.script.loops import folded_loops

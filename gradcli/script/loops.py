@@ -9,7 +9,7 @@ from typing import Any
 
 from gradcli.graph.node import Node
 from gradcli.pages.recurrence import Folded, Program, folded, numbered
-from gradcli.pytorch.naming import Names
+from gradcli.record.naming import Names
 from gradcli.record.record import CallSite, Operation
 from gradcli.script.expressions import LoopSpan
 from gradcli.script.operands import part_of

@@ -21,7 +21,7 @@ from gradcli.graph.weights import Weights
 from gradcli.lang.builder import build
 from gradcli.lang.expressions import read_expression
 from gradcli.notation.nodes import Notation
-from gradcli.pytorch.naming import FreshNames
+from gradcli.record.naming import FreshNames
 from gradcli.record.numbers import Numbers, decimal
 from gradcli.record.record import CallSite, Changed, Cut, Operation, Quantity, Record
 from gradcli.script.expressions import Expressions

@@ -13,7 +13,7 @@ from gradcli.errors import InputError
 from gradcli.graph.graph import Graph, scheduled
 from gradcli.graph.node import Node, const
 from gradcli.graph.operations import OPERATIONS
-from gradcli.pytorch.naming import FreshNames
+from gradcli.record.naming import FreshNames
 from gradcli.record.numbers import Numbers, decimal
 from gradcli.record.record import NOWHERE, Backward, CallSite, Changed, Operation, Quantity, Record
 from gradcli.script.instances import Assembly, existing_result, instance

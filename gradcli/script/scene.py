@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from gradcli.errors import Notes
 from gradcli.process.script import Script
-from gradcli.pytorch.naming import Names
+from gradcli.record.naming import Names
 from gradcli.script.known import Known
 from gradcli.script.system import Recorded
 from gradcli.text.wrapping import in_words

@@ -11,7 +11,7 @@ import numpy as np
 from gradcli.graph.graph import Graph
 from gradcli.graph.node import Node
 from gradcli.pages.results import Measured
-from gradcli.pytorch.naming import FreshNames
+from gradcli.record.naming import FreshNames
 from gradcli.record.record import NOWHERE, Backward, CallSite, Operation, Quantity, Record
 from gradcli.script.expressions import Expression, Expressions
 

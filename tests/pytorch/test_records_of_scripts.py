@@ -10,9 +10,9 @@ import pytest
 from collection import scripts
 
 from gradcli.pytorch import session
-from gradcli.pytorch.naming import names_of, script_frames
 from gradcli.pytorch.record import Listener
 from gradcli.pytorch.recording import Tape
+from gradcli.record.naming import names_of, script_frames
 from tests.conftest import some
 from tests.record.conformance import check_record
 

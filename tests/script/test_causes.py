@@ -10,7 +10,7 @@ from conftest import some
 from detached import FIXES, shown
 from test_fixes import error_of
 
-from gradcli.pytorch.naming import Names
+from gradcli.record.naming import Names
 from gradcli.record.record import Cut
 from gradcli.script.explainer import knows
 

@@ -14,7 +14,7 @@ from typing import Any
 
 from gradcli.process.script import Script
 from gradcli.process.tracebacks import text_of
-from gradcli.pytorch.naming import Names, is_tensor, names_of, script_frames
+from gradcli.record.naming import Names, is_tensor, names_of, script_frames
 from gradcli.record.record import Operation, Quantity
 from gradcli.script.errors.source import Change, Text, text_at
 from gradcli.script.errors.syntax import N, Position, called, end, parts, start

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from gradcli.pytorch.naming import is_tensor
+from gradcli.record.naming import is_tensor
 from gradcli.record.record import CallSite, Operation
 from gradcli.script.errors import edits, fixes
 from gradcli.script.errors.failure import Answer, Failure

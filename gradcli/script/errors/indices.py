@@ -6,7 +6,7 @@ import ast
 from collections.abc import Sequence
 from typing import Any
 
-from gradcli.pytorch.naming import is_tensor
+from gradcli.record.naming import is_tensor
 from gradcli.script.errors import edits
 from gradcli.script.errors.failure import Answer, Failure, is_module
 from gradcli.script.errors.sizes import resized

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from gradcli.pytorch.naming import is_tensor
+from gradcli.record.naming import is_tensor
 from gradcli.record.record import CallSite, Operation
 from gradcli.script.errors import edits, finite, fixes, leaves, operands, updates
 from gradcli.script.errors.failure import Answer, Failure

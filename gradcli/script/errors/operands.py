@@ -8,8 +8,8 @@ from functools import partial
 from types import MethodType
 from typing import Any
 
-from gradcli.pytorch.naming import is_tensor
 from gradcli.pytorch.tables import pytorch_names
+from gradcli.record.naming import is_tensor
 from gradcli.script.errors import custom, edits
 from gradcli.script.errors.failure import Answer, Failure, dtype_of, is_module, is_whole
 from gradcli.script.errors.flow import Flow

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from gradcli.pytorch.naming import is_tensor
+from gradcli.record.naming import is_tensor
 from gradcli.script.errors import edits, leaves
 from gradcli.script.errors.classes import classes_of, not_constructed
 from gradcli.script.errors.failure import Answer, Failure, is_module, is_whole

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Sequence
 
-from gradcli.pytorch.naming import is_tensor
+from gradcli.record.naming import is_tensor
 from gradcli.script.errors import edits
 from gradcli.script.errors.failure import Answer, Failure, is_module
 from gradcli.script.errors.flow import Flow

@@ -10,7 +10,7 @@ from typing import Any
 
 from gradcli.process.tracebacks import text_of
 from gradcli.pytorch.messages import known_message
-from gradcli.pytorch.naming import Names, is_tensor
+from gradcli.record.naming import Names, is_tensor
 from gradcli.record.numbers import Numbers
 from gradcli.record.record import CallSite, Changed, Cut, Quantity, Record
 from gradcli.script.errors import updates

@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 
 from gradcli.process.script import Script
 from gradcli.process.tracebacks import text_of
-from gradcli.pytorch.naming import Names
 from gradcli.pytorch.tables import pytorch_names
+from gradcli.record.naming import Names
 from gradcli.script.errors.failure import Answer, Failure, Knows
 from gradcli.script.errors.source import Change
 from gradcli.script.errors.under_pytorch import facts, with_cuts

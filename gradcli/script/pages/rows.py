@@ -9,7 +9,7 @@ import numpy as np
 from gradcli.pages.results import PLAIN
 from gradcli.pages.sections import Code, Equations, Math, Page, Text, Value
 from gradcli.pages.system import recurrence_lines
-from gradcli.pytorch.naming import fresh
+from gradcli.record.naming import fresh
 from gradcli.record.numbers import Numbers
 from gradcli.report.data.json import plain
 from gradcli.report.text_math import TextWriter

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 from gradcli.process.platform import join
 from gradcli.process.tracebacks import text_of
 from gradcli.pytorch.messages import known_message
-from gradcli.pytorch.naming import Names, names_of
 from gradcli.realtorch.start import started_with_torch
+from gradcli.record.naming import Names, names_of
 from gradcli.record.record import CallSite, Left, Record, Stepped
 from gradcli.script.known import Known
 from gradcli.script.line_explainer import LineExplainer, fault_text

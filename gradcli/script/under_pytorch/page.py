@@ -10,7 +10,7 @@ from gradcli.errors import InputError
 from gradcli.notation.numbers import array_text
 from gradcli.pages.sections import Grid, Math, Page, Section, Text
 from gradcli.process.script import Script
-from gradcli.pytorch.naming import Names
+from gradcli.record.naming import Names
 from gradcli.record.numbers import Numbers
 from gradcli.record.record import Backward, Operation, Record
 from gradcli.script.errors.warnings import Warned, warned
