@@ -16,16 +16,8 @@ from gradcli.cli.help import documented
 from gradcli.errors import Fix, InputError, did_you_mean, option_error
 from gradcli.files import forget_read
 from gradcli.lang.own_names import forget_own_names
+from gradcli.process import platform
 from gradcli.process.ending import DONE, INTERRUPTED, MISTAKE, NO, leave, tidily
-from gradcli.process.platform import (
-    add_variable,
-    is_closed_pipe,
-    is_out_of_memory,
-    join,
-    memory_limit,
-    shortage,
-    styles,
-)  # fmt: skip
 from gradcli.process.streams import discard, flush, hold_closed, hold_every_character, print_error, why_not_printed
 from gradcli.version import VERSION
 
@@ -103,12 +95,12 @@ def gradcli() -> None:
 def main() -> None:
     """Run the command line and exit."""
     for library in ("OPENBLAS", "MKL"):  # a product of matrices is one of many that run side by side
-        add_variable(f"{library}_NUM_THREADS", "1")
-    if memory_limit() is not None:
-        add_variable("ARROW_DEFAULT_MEMORY_POOL", "system")  # the others reserve a GiB in advance
+        platform.add_variable(f"{library}_NUM_THREADS", "1")
+    if platform.memory_limit() is not None:
+        platform.add_variable("ARROW_DEFAULT_MEMORY_POOL", "system")  # the others reserve a GiB in advance
     hold_closed()
     hold_every_character()
-    styles()
+    platform.styles()
     leave(tidily(lambda: run(gradcli)))
 
 
@@ -236,9 +228,9 @@ def no_command(group: click.Group, context: click.Context, arguments: Sequence[s
         hint = near or "`gradcli --help` lists the commands"
         return InputError(message, hint=hint, text=name)
     if _QUESTION.fullmatch(name):
-        return InputError(message, hint=f"ask: gradcli explain {join(arguments)}", text=name)
+        return InputError(message, hint=f"ask: gradcli explain {platform.join(arguments)}", text=name)
     if name.endswith(".py"):
-        return InputError(message, hint=f"run a script: gradcli run {join(arguments)}", text=name)
+        return InputError(message, hint=f"run a script: gradcli run {platform.join(arguments)}", text=name)
     fix = with_command(arguments, _commands(group, context))
     return InputError(message, hint=f"put the system after a command: {fix.text}", fix=fix, text=name)
 
@@ -275,8 +267,8 @@ def _mistake(error: Exception, typed_words: Sequence[str]) -> int:
             return exit_status(error.__cause__)
         sys.stderr.write(traceback_text(error.__cause__))
         return NO
-    if is_out_of_memory(error):
-        print_error(shortage())
+    if platform.is_out_of_memory(error):
+        print_error(platform.shortage())
         return MISTAKE
     error = in_command_line(error, typed_words)
     if isinstance(error, InputError):
@@ -284,7 +276,7 @@ def _mistake(error: Exception, typed_words: Sequence[str]) -> int:
 
         print_error(error.render(page_width(), "error: "))
         return MISTAKE
-    if isinstance(error, OSError) and is_closed_pipe(error):
+    if isinstance(error, OSError) and platform.is_closed_pipe(error):
         discard()
         return DONE
     if isinstance(error, OSError):

@@ -10,22 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.core import ParameterSource
 
-from gradcli.cli.options import (
-    Files,
-    Pages,
-    PointText,
-    SystemCommand,
-    SystemOptions,
-    at_option,
-    file_option,
-    format_of,
-    gathered,
-    page_options,
-    points_option,
-    reading_options,
-    shapes_option,
-    style_option,
-)
+from gradcli.cli import options as shared
 from gradcli.errors import InputError, Notes
 from gradcli.process.ending import DONE, MISTAKE, NO
 from gradcli.report.render import FORMATS, PAGE_ENDINGS, PAGES, Look
@@ -50,15 +35,17 @@ class Tolerance(click.FloatRange):
         return result
 
 
-_POINTS = points_option("Check at the points of a .csv, .tsv, .jsonl, .npz or .parquet file; - is standard input.")
+_POINTS = shared.points_option(
+    "Check at the points of a .csv, .tsv, .jsonl, .npz or .parquet file; - is standard input."
+)
 
 
-@click.command(cls=SystemCommand)
+@click.command(cls=shared.SystemCommand)
 @click.argument("statement", nargs=-1)
-@file_option
-@at_option("A point to check at; repeat it for more.")
-@gathered("many", Files, (_POINTS, *reading_options))
-@shapes_option("Shapes of the inputs: x=3,M=2x2.")
+@shared.file_option
+@shared.at_option("A point to check at; repeat it for more.")
+@shared.gathered("many", shared.Files, (_POINTS, *shared.reading_options))
+@shared.shapes_option("Shapes of the inputs: x=3,M=2x2.")
 @click.option(
     "--tolerance", type=Tolerance(0, 1, min_open=True), metavar="E", default=1e-6, show_default=True,
 )  # fmt: skip
@@ -69,12 +56,12 @@ _POINTS = points_option("Check at the points of a .csv, .tsv, .jsonl, .npz or .p
 @click.option("--steps", is_flag=True)
 @click.option("--junit", metavar="FILE", type=click.Path(dir_okay=False))
 @click.option("--output", metavar="FILE", type=click.Path())
-@style_option([style for style in FORMATS if style != "csv"], "The output format.  [default: table]")
-@page_options(SECTIONS)
+@shared.style_option([style for style in FORMATS if style != "csv"], "The output format.  [default: table]")
+@shared.page_options(SECTIONS)
 def check(
     statement: tuple[str, ...],
     files: tuple[str, ...],
-    at: tuple[PointText, ...],
+    at: tuple[shared.PointText, ...],
     shapes: tuple[str, ...],
     tolerance: float,
     trials: int,
@@ -84,8 +71,8 @@ def check(
     steps: bool,
     junit: str | None,
     style: str | None,
-    pages: Pages,
-    many: Files,
+    pages: shared.Pages,
+    many: shared.Files,
 ) -> int:
     """Check claims about the derivatives of a system.
 
@@ -125,7 +112,7 @@ def check(
     from gradcli.pages.check.verdicts import Settings
 
     many, output = many._replace(output=None), many.output
-    style = format_of(style, output, _ENDINGS) or PAGES[0]
+    style = shared.format_of(style, output, _ENDINGS) or PAGES[0]
     look = pages.look(style)
     functions = tuple(text for text in statement if is_function(text))
     several = tuple(text for text in statement if text not in functions and is_file(text))
@@ -138,7 +125,7 @@ def check(
     settings = Settings((), trials, seed, tolerance, require_proof=require_proof, steps=wanted)
 
     def verdicts(*names: str) -> CheckResult:
-        options = SystemOptions(texts, (*files, *names, *functions), at, shapes, None, None, style)
+        options = shared.SystemOptions(texts, (*files, *names, *functions), at, shapes, None, None, style)
         sources = read_sources(options, points=many.points)
         return checked(sources, options, settings, many if many.wanted else None, gradient)
 
@@ -151,7 +138,7 @@ def check(
     return _show(results, look, pages.only, output)
 
 
-def _check_trials(at: Sequence[str], many: Files) -> None:
+def _check_trials(at: Sequence[str], many: shared.Files) -> None:
     """Check that --trials, which counts random points, is not typed beside points."""
     source = "--points" if many.wanted else "--at" if at else ""
     if source and click.get_current_context().get_parameter_source("trials") is ParameterSource.COMMANDLINE:

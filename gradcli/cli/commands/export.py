@@ -8,18 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from gradcli.cli.options import (
-    PointText,
-    SystemCommand,
-    SystemOptions,
-    at_option,
-    file_option,
-    format_of,
-    names_option,
-    outputs_option,
-    shapes_option,
-    wrt_option,
-)
+from gradcli.cli import options as shared
 from gradcli.codegen.targets import ENDINGS, by_ending
 from gradcli.errors import InputError, Notes, nearest, option_error
 from gradcli.text.plain import print_utf8
@@ -35,22 +24,24 @@ _LISTED = 4  # sizes in a note
 TOLERANCES = {"float32": 1e-3, "float64": 1e-9}  # of what a model computes, at the point at which it is tested
 
 
-@click.command(cls=SystemCommand)
+@click.command(cls=shared.SystemCommand)
 @click.argument("expr", nargs=-1)
-@file_option
+@shared.file_option
 @click.option("--to", type=click.Choice([*ENDINGS]), required=True)
-@names_option("--what", "The functions: value, vjp, jacobian, jvp, hessian, hvp.", default="value,vjp,jacobian")
+@shared.names_option("--what", "The functions: value, vjp, jacobian, jvp, hessian, hvp.", default="value,vjp,jacobian")
 @click.option("--name", metavar="NAME", default="model", show_default=True)
-@at_option("The point at which the file tests itself.")
-@shapes_option("Shapes of the inputs: x=3,M=2x2.")
-@wrt_option
-@outputs_option
-@names_option("--arguments", "The order of the inputs as parameters: of --wrt, else of the input lines, else of use.")
+@shared.at_option("The point at which the file tests itself.")
+@shared.shapes_option("Shapes of the inputs: x=3,M=2x2.")
+@shared.wrt_option
+@shared.outputs_option
+@shared.names_option(
+    "--arguments", "The order of the inputs as parameters: of --wrt, else of the input lines, else of use."
+)
 @click.option("--sparse", is_flag=True)
 @click.option("--dtype", type=click.Choice(("float32", "float64")))
 @click.option("--output", metavar="FILE", type=click.Path(allow_dash=True))
 def export(
-    expr: tuple[str, ...], files: tuple[str, ...], to: str, what: str, name: str, at: tuple[PointText, ...],
+    expr: tuple[str, ...], files: tuple[str, ...], to: str, what: str, name: str, at: tuple[shared.PointText, ...],
     shapes: tuple[str, ...], wrt: str | None, outputs: str | None, arguments: str | None, sparse: bool,
     dtype: str | None, output: str | None,
 ) -> None:  # fmt: skip
@@ -81,10 +72,10 @@ def export(
     from gradcli.codegen.program import Request
     from gradcli.data.arrays import default_point
 
-    format_of(to, output, by_ending(to), "--to")
+    shared.format_of(to, output, by_ending(to), "--to")
     kinds = _kinds(what, tuple(KINDS))
     _check_name(name)
-    options = SystemOptions(expr, files, at, shapes, wrt, outputs, None)
+    options = shared.SystemOptions(expr, files, at, shapes, wrt, outputs, None)
     notes = Notes()
     system = read_system_of(options)
     situation = read_situation(system, options, notes)
@@ -183,7 +174,7 @@ def _write_model(
     deliver(proto.SerializeToString(), output, notes, f"onnx with {', '.join(request.what)}")
 
 
-def _open_sizes(system: System, options: SystemOptions, graph: Graph) -> list[OpenSize]:
+def _open_sizes(system: System, options: shared.SystemOptions, graph: Graph) -> list[OpenSize]:
     """Return the sizes that models leave open, but for those that `--shape` gives, or that a fixed input has."""
     from gradcli.codegen.onnx import OpenSize
     from gradcli.lang.values import read_shapes
@@ -207,7 +198,7 @@ def _open_sizes(system: System, options: SystemOptions, graph: Graph) -> list[Op
     return [p for p in found if p.name not in closed and len(sizes[p.name]) == 1]
 
 
-def _arguments(system: System, situation: Situation, options: SystemOptions, arguments: str | None) -> list[str]:
+def _arguments(system: System, situation: Situation, options: shared.SystemOptions, arguments: str | None) -> list[str]:
     """Return the inputs in the order of the parameters.
 
     That is the order of `--arguments`, else of `--wrt`, else of the lines that declare inputs.  Others follow in the

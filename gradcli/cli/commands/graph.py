@@ -8,15 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from gradcli.cli.options import (
-    SystemCommand,
-    SystemOptions,
-    cotangents_option,
-    digits_option,
-    format_of,
-    names_option,
-    system_options_with,
-)
+from gradcli.cli import options as shared
 from gradcli.errors import InputError, Notes, option_error
 from gradcli.text.plain import print_utf8
 
@@ -35,21 +27,21 @@ ENDINGS = {".svg": "svg", ".dot": "dot", ".gv": "dot", ".mmd": "mermaid", ".tex"
 ENDINGS |= {".pdf": "pdf", ".png": "png", ".txt": "text"}
 
 
-@click.command(cls=SystemCommand)
-@system_options_with(
+@click.command(cls=shared.SystemCommand)
+@shared.system_options_with(
     STYLES, "How the picture is drawn: text for a terminal, or a language.  [default: as --output ends; text]"
 )
-@cotangents_option(
+@shared.cotangents_option(
     "The cotangent, as in `gradcli backward`: adjoints are those of the sum of the outputs that it weights."
 )
 @click.option("--all", "every", is_flag=True)
-@names_option("--open", "Draw the definition of a call in its place: of these calls, or of all.", "NAMES|all")
+@shared.names_option("--open", "Draw the definition of a call in its place: of these calls, or of all.", "NAMES|all")
 @click.option("--unroll", is_flag=True)
 @click.option("--layout", type=click.Choice(("vertical", "horizontal")), default="vertical", show_default=True)
-@digits_option("in the picture, or full: nothing is rounded.")
+@shared.digits_option("in the picture, or full: nothing is rounded.")
 @click.option("--output", metavar="FILE", type=click.Path(allow_dash=True))
 def graph(
-    options: SystemOptions,
+    options: shared.SystemOptions,
     cotangents: tuple[str, ...],
     every: bool,
     open: str | None,
@@ -161,7 +153,9 @@ def _drawn(
     return render_picture(result, drawn_as(style), digits, drawing)
 
 
-def _live_page(situation: Situation, view: View, options: SystemOptions, horizontal: bool, notes: Sequence[str]) -> str:
+def _live_page(
+    situation: Situation, view: View, options: shared.SystemOptions, horizontal: bool, notes: Sequence[str]
+) -> str:
     """Return the live page of a system, as one file."""
     from gradcli.pages.live import Kernels, live
     from gradcli.report.live.live_page import live_document
@@ -171,7 +165,7 @@ def _live_page(situation: Situation, view: View, options: SystemOptions, horizon
     return live_document(page, kernels.program(), horizontal, notes)
 
 
-def _command(options: SystemOptions) -> str:
+def _command(options: shared.SystemOptions) -> str:
     """Return the command that shows the same system in numbers, without its point; nothing for standard input."""
     from gradcli.explore.command import command_text
 
@@ -195,7 +189,7 @@ def style_of_picture(style: str | None, output: str | None) -> str:
     """Return the requested format, or that of the file extension."""
     from gradcli.data.mistakes import label
 
-    result = format_of(style, output, ENDINGS)
+    result = shared.format_of(style, output, ENDINGS)
     if result is None and output not in (None, "-"):
         raise InputError(
             f"{label(output)} has an unknown file extension",
