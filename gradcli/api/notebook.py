@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -19,15 +20,6 @@ if TYPE_CHECKING:
 
 _NODES = 20_000  # of a graph that a notebook draws: a larger one takes seconds
 _ENTRIES = 400  # of a Jacobian
-_AS_HIGH = """<script>
-{
-  const frame = document.currentScript.previousElementSibling;
-  addEventListener("message", (event) => {
-    const height = Number(event.data?.gradcliHeight);
-    if (event.source === frame.contentWindow && height > 0) frame.style.height = `${Math.ceil(height)}px`;
-  });
-}
-</script>"""
 _DIGITS = 6
 
 
@@ -160,4 +152,5 @@ class Explanation:
     def _repr_html_(self) -> str:
         """Return the live page in a frame, which has nothing of the notebook's, and is as high as the page says."""
         look = 'width="100%" height="720" style="border:0" sandbox="allow-scripts"'
-        return f'<iframe title="live page" {look} srcdoc="{escape(self.html())}"></iframe>{_AS_HIGH}'
+        as_high = Path(__file__).with_name("frame.js").read_text("utf-8")
+        return f'<iframe title="live page" {look} srcdoc="{escape(self.html())}"></iframe><script>\n{as_high}</script>'

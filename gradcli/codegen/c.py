@@ -7,7 +7,7 @@ from gradcli.codegen.line_rules import STRUCTURAL
 from gradcli.codegen.lines import filled
 from gradcli.codegen.loops import LoopWriter
 from gradcli.codegen.number_language import NumberLanguage, rules
-from gradcli.codegen.program import Function, Program, about_lines, pattern_lines
+from gradcli.codegen.program import Function, Program, about_lines, pattern_lines, self_test
 from gradcli.graph.array import Named
 from gradcli.loops.rules import RULES as RULES_OF_LOOPS
 
@@ -74,7 +74,9 @@ def source(program: Program) -> str:
     head = ["/*", " * The system below and its derivatives in C, written by gradcli.", " *"]
     head += [*(f" *     {line.replace('*/', '* /')}" for line in program.system), " */", "", "#include <math.h>"]
     head += ["", "static const double PI = 3.141592653589793;"] if any("PI" in line for line in called) else []
-    return "\n".join([*head, *called, *functions, *_self_test(program)]) + "\n"
+    # Its main function, compiled with -DNAME_TEST, compares with gradcli's numbers.
+    tested = self_test("self_test.c", _tested, program)
+    return "\n".join([*head, *called, *functions, *tested]) + "\n"
 
 
 def _function(function: Function, called: set[str]) -> list[str]:
@@ -92,33 +94,6 @@ def _function(function: Function, called: set[str]) -> list[str]:
     pattern = pattern_lines(function, "/* {} */", "const int {name}[{size}] = {{|}};", " x ", "    ")
     tables = [*writer.tables, ""] if writer.tables else []
     return ["", *pattern, *tables, *lines, *head, "{", *unused, *written, "}"]
-
-
-def _self_test(program: Program) -> list[str]:
-    """Return a main function that compares with gradcli's numbers, compiled with -DNAME_TEST."""
-    if not program.tests:
-        return []
-    lines = [
-        "", f"#ifdef {program.name.upper()}_TEST", "#include <stdio.h>", "",
-        "static int close_to(const char *name, const double *found, const double *expected, int n)",
-        "{",
-        "    for (int i = 0; i < n; i++) {",
-        "        double a = found[i], b = expected[i];",
-        "        if (a == b || (a != a && b != b)) continue;",
-        "        if (fabs(b) < INFINITY && fabs(a - b) <= 1e-12 + 1e-9 * fabs(b)) continue;",
-        '        printf("%s[%d] is %.17g where gradcli has %.17g\\n", name, i, a, b);',
-        "        return 0;",
-        "    }",
-        "    return 1;",
-        "}",
-        "",
-        "int main(void)",
-        "{",
-        "    int wrong = 0;",
-    ]  # fmt: skip
-    for function, arguments, expected in program.tests:
-        lines += _tested(function, arguments, expected)
-    return [*lines, '    printf(wrong ? "wrong\\n" : "as gradcli has it\\n");', "    return wrong;", "}", "#endif"]
 
 
 def _tested(f: Function, arguments: Named, expected: Named) -> list[str]:

@@ -11,7 +11,7 @@ from gradcli.codegen.line_rules import STRUCTURAL
 from gradcli.codegen.lines import each_alone, filled
 from gradcli.codegen.loops import LoopWriter
 from gradcli.codegen.number_language import NumberLanguage, rules
-from gradcli.codegen.program import Function, Program, about_lines, pattern_lines
+from gradcli.codegen.program import Function, Program, about_lines, pattern_lines, self_test
 from gradcli.graph.array import Named
 from gradcli.loops.rules import RULES as RULES_OF_LOOPS
 
@@ -68,7 +68,9 @@ def source(program: Program) -> str:
     called = [line for lines in needed(names, HELPERS) for line in ("", *lines)]
     head = ["// The system below and its derivatives in JavaScript, written by gradcli.", "//"]
     head += [f"//     {line}" for line in program.system]
-    return "\n".join([*head, *called, *functions, *_self_test(program)]) + "\n"
+    # It runs where the file is: names of files are compared, since a folder may have any letters, or be a link.
+    tested = self_test("self_test.js", _tested, program)
+    return "\n".join([*head, *called, *functions, *tested]) + "\n"
 
 
 class Body(NamedTuple):
@@ -103,41 +105,6 @@ def _function(function: Function, called: set[str]) -> list[str]:
         *statements,
         "}",
     ]
-
-
-# A folder may have any letters in its name, and be a link: the names of files are compared, not their addresses.
-_START = """
-if (typeof process !== "undefined" && process.argv?.[1] && import.meta.url.startsWith("file:")) {
-  Promise.all([import("node:fs"), import("node:url")]).then(([fs, url]) => {
-    const real = (file) => fs.existsSync(file) && fs.realpathSync(file);
-    if (real(process.argv[1]) === real(url.fileURLToPath(import.meta.url))) selfTest();
-  });
-}
-""".strip().splitlines()
-
-
-def _self_test(program: Program) -> list[str]:
-    """Return a test that runs where the file itself is run."""
-    if not program.tests:
-        return []
-    lines = [
-        "",
-        "function selfTest() {",
-        "  let wrong = 0;",
-        "  const isClose = (a, b) => Number.isFinite(b) && Math.abs(a - b) <= 1e-12 + 1e-9 * Math.abs(b);",
-        "  const closeTo = (a, b) => Object.is(a, b) || a === b || isClose(a, b);",
-        "  const check = (name, found, expected) => {",
-        '    const flat = typeof found === "number" ? [found] : Array.from(found);',
-        "    const right = flat.length === expected.length;",
-        "    if (right && flat.every((a, i) => closeTo(a, expected[i]))) return;",
-        "    wrong = 1;",
-        "    console.log(`${name} is ${flat} where gradcli has ${expected}`);",
-        "  };",
-    ]
-    for function, arguments, expected in program.tests:
-        lines += _tested(function, arguments, expected)
-    lines += ['  console.log(wrong ? "wrong" : "as gradcli has it");', "  process.exitCode = wrong;", "}"]
-    return [*lines, "", *_START]
 
 
 def _tested(f: Function, arguments: Named, expected: Named) -> list[str]:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from decimal import Decimal
 from importlib import import_module
 from math import isfinite
+from pathlib import Path
 
 import numpy as np
 
@@ -332,3 +333,13 @@ def pattern_lines(function: Function, comment: str, table: str, times: str, inde
         start, end = table.format(name=f"{function.name}_{name}", size=len(rows)).split("|")
         lines += filled(start, end, [str(k) for k in numbers], indent)
     return [*lines, ""]
+
+
+def self_test(file: str, tested: Callable[..., list[str]], program: Program) -> list[str]:
+    """Return the lines of a test of a program, from a file of this folder; `tested` returns those of a function."""
+    if not program.tests:
+        return []
+    text = Path(__file__).with_name(file).read_text("utf-8").replace("NAME_TEST", f"{program.name.upper()}_TEST")
+    before, after = text.split("TESTS\n")
+    lines = [line for test in program.tests for line in tested(*test)]
+    return [*before.splitlines(), *lines, *after.splitlines()]

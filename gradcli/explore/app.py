@@ -35,10 +35,15 @@ _KEYS = (
 )  # fmt: skip
 _ACTIONS = {
     "up": "focus_field(-1)", "down": "focus_field(1)", "left": "step(-1)", "right": "step(1)",
-    "shift+left": "step(-10)", "shift+right": "step(10)", "enter": "type", "u": "undo", "r": "reset", "s": "steps",
-    "g": "graph", "n": "pass(1)", "p": "pass(-1)", "c": "call", "z": "zero", "d": "descend", "slash": "guide",
+    "shift+left": "step(-10)", "shift+right": "step(10)", "enter": "type", "u": "undo", "r": "change('reset')",
+    "s": "switch('steps')", "g": "switch('graph')", "n": "pass(1)", "p": "pass(-1)", "c": "change('call')",
+    "z": "change('zero')", "d": "descend", "slash": "guide",
     "pageup": "page(-1)", "pagedown": "page(1)", "escape": "cancel", "q": "leave",
 }  # fmt: skip
+_CHANGED = {
+    "call": "another backward: its vᵀJ is added to .grad; v of this call can be changed",
+    "zero": ".grad was zeroed: it holds the last call alone",
+}
 _FIRST = {"shift+tab": "focus_field(-1)", "tab": "focus_field(1)", "ctrl+q": "leave", "ctrl+c": "interrupt"}
 
 
@@ -323,19 +328,9 @@ class ExplorerApp(App[None]):
         """Go back by one change."""
         self._do(lambda: None) if self.explorer.undo() else self.tell("nothing to undo")
 
-    def action_reset(self) -> None:
-        """Go back to the first values."""
-        self._do(self.explorer.reset)
-
-    def action_steps(self) -> None:
-        """Show the tables of steps, or hide them."""
-        self.steps = not self.steps
-        self.pass_ = 0
-        self._do(lambda: None)
-
-    def action_graph(self) -> None:
-        """Show the picture below the page, and go there; or show it where there is room alone."""
-        self.graph = not self.graph
+    def action_switch(self, part: str) -> None:
+        """Show the tables of steps, or the picture below the page, where it goes to; or hide them."""
+        setattr(self, part, not getattr(self, part))
         self.pass_ = 0
         self._do(lambda: None)
 
@@ -351,13 +346,9 @@ class ExplorerApp(App[None]):
         self.pass_ = max(1, min(before + count, self.page.steps))
         self._do(lambda: None, f"step {self.pass_} of {self.page.steps}")
 
-    def action_call(self) -> None:
-        """Call `backward` once more."""
-        self._do(self.explorer.call, "another backward: its vᵀJ is added to .grad; v of this call can be changed")
-
-    def action_zero(self) -> None:
-        """Zero `.grad`."""
-        self._do(self.explorer.zero, ".grad was zeroed: it holds the last call alone")
+    def action_change(self, name: str) -> None:
+        """Change the state: go back to the first values, call `backward` once more, or zero `.grad`."""
+        self._do(getattr(self.explorer, name), _CHANGED.get(name, ""))
 
     def action_descend(self) -> None:
         """Take a step of gradient descent."""

@@ -180,13 +180,10 @@ def open_many(system: System, options: SystemOptions, files: Files) -> Iterator[
     """
     _check(options, files)
     known = read_shape_options(system, options.shapes)
-    constants = read_constants(system, options.at) if files.points is not None else {}
-    how = read_reading(system, files.columns, files.missing)
-    points = _open(system, options, files, known, how)
+    reading = read_reading(system, files.columns, files.missing)
+    points = _open(system, options, files, known, reading)
     try:
-        for header in _headers(files.keep):
-            check_header(header, points.columns, label(files.points or _AT), "--keep")
-        run = replace(_read(system, options, files, points, known, constants), reading=how)
+        run = _read(system, options, files, points, known, reading)
         yield run
     finally:
         points.close()
@@ -204,12 +201,20 @@ def _open(system: System, options: SystemOptions, files: Files, shapes: Mapping[
 
 
 def _read(
-    system: System, options: SystemOptions, files: Files, points: Points, known: Mapping[str, Shape], constants: Named
+    system: System, options: SystemOptions, files: Files, points: Points, known: Mapping[str, Shape], reading: Reading
 ) -> FilePoints:
-    """Return the run; `known` are the shapes of `--shape`, `constants` the values of an `--at` beside a file."""
+    """Return the run; `known` are the shapes of `--shape`."""
     where = _AT if files.points is None else label(files.points)
-    _check_shapes(known, points.shapes, where)
-    shapes = _shapes(system, points)
+    for header in _headers(files.keep):
+        check_header(header, points.columns, where, "--keep")
+    for name, shape in known.items():
+        if (other := points.shapes.get(name, shape)) != shape:
+            message = f"--shape: `{name}` has shape {other} in {where}, not {shape}"
+            raise InputError(message, options=("--shape", _AT) if where == _AT else ("--shape",), text=name)
+    shapes = {n: s for n, s in points.shapes.items() if n in system.uses or n in system.defaults}
+    if inputs := [n for n in shapes if n not in system.assigned]:
+        points.blocks(inputs, 1)  # a variable's own mistakes are reported before its shape is used
+    constants = read_constants(system, options.at) if files.points is not None else {}
     if repeated := next((n for n in constants if n in shapes), None):
         raise option_error(
             _AT,
@@ -227,26 +232,7 @@ def _read(
     constant = {n: same[n][..., None] for n in rest}
     notes = Notes()
     note_subsystems(system, notes)
-    return FilePoints(options, files, notes, graph, tuple(wrt), points, varying, constant, where)
-
-
-def _shapes(system: System, points: Points) -> dict[str, Shape]:
-    """Return the shapes of the system's inputs that the points have."""
-    shapes = {n: s for n, s in points.shapes.items() if n in system.uses or n in system.defaults}
-    if inputs := [n for n in shapes if n not in system.assigned]:
-        points.blocks(inputs, 1)  # a variable's own mistakes are reported before its shape is used
-    return shapes
-
-
-def _check_shapes(known: Mapping[str, Shape], of_points: Mapping[str, Shape], where: str) -> None:
-    """Check that shapes of `--shape` are those of the points."""
-    for name, shape in known.items():
-        if of_points.get(name, shape) != shape:
-            raise InputError(
-                f"--shape: `{name}` has shape {of_points[name]} in {where}, not {shape}",
-                options=("--shape", _AT) if where == _AT else ("--shape",),
-                text=name,
-            )
+    return FilePoints(options, files, notes, graph, tuple(wrt), points, varying, constant, where, reading)
 
 
 def _missing(where: str, name: str, points: Points) -> InputError:
@@ -266,53 +252,48 @@ def _missing(where: str, name: str, points: Points) -> InputError:
 
 
 def _check(options: SystemOptions, files: Files) -> None:
-    """Check that the options go together."""
-    if files.points is not None and len(options.at) > 1:
-        raise InputError(
-            "--points takes the place of --at",
-            options=("--points", _AT),
-            hint="one --at may give the inputs that are not in the file and are the same at all points",
-        )
-    _check_style(options.style, files)
-    if files.scheduler is not None and files.engine != "dask":
-        raise InputError("--scheduler is for --engine dask", options=("--scheduler", "--engine"))
-    is_data_set = _is_parquet(files.points) or os.path.isdir(files.points or "-")
-    if files.engine == "dask" and not (is_data_set and _is_parquet(files.output)):
-        raise option_error(
-            "--engine",
-            "--engine dask reads and writes Parquet data sets",
-            "for example: --points points.parquet --output result.parquet, each a folder of files",
-            "dask",
-        )
-
-
-def _check_style(style: str | None, files: Files) -> None:
-    """Check that the format of `-f` is one for many points, and agrees with `--output` and the engine.
+    """Check that the options go together, and that the format agrees with `--output` and the engine.
 
     Errors: `InputError` for the first that does not.
     """
-    output = files.output or "-"
-    if style in PAGES[1:] and files.points is None and output != "-":
-        ending = next(name for name, page in PAGE_ENDINGS.items() if page == style)
-        raise option_error(
-            "--output",
-            f"{label(output)} would hold data, and -f {style} is a page",
-            f"give it the file extension {ending}",
-            output,
-        )
-    if style in PAGES:
-        raise option_error(
-            "-f", f"-f {style} is for single points", "many points are printed with -f csv or -f json", style
-        )
-    to_file = files.output not in (None, "-")
-    if to_file and style is not None and not f"{files.output}".lower().endswith(f".{style}"):
-        raise option_error(
-            "-f", f"-f {style} is for standard output", "the file extension of --output chooses the format", style
-        )
-    if style == "json" and files.engine != "numpy":
-        raise option_error(
-            "-f", "-f json is computed by NumPy", f"leave out --engine {files.engine}, or -f json", "json"
-        )
+    style, output, at_points = options.style, files.output or "-", files.points is None
+    ending = next((name for name, page in PAGE_ENDINGS.items() if page == style), "")
+    is_data_set = _is_parquet(files.points) or os.path.isdir(files.points or "-")
+    other = style is not None and output != "-" and not output.lower().endswith(f".{style}")
+    rules = (
+        (
+            not at_points and len(options.at) > 1, ("--points", _AT), None, "--points takes the place of --at",
+            "one --at may give the inputs that are not in the file and are the same at all points",
+        ),
+        (
+            style in PAGES[1:] and at_points and output != "-", ("--output",), output,
+            f"{label(output)} would hold data, and -f {style} is a page", f"give it the file extension {ending}",
+        ),
+        (
+            style in PAGES, ("-f",), style, f"-f {style} is for single points",
+            "many points are printed with -f csv or -f json",
+        ),
+        (
+            other, ("-f",), style, f"-f {style} is for standard output",
+            "the file extension of --output chooses the format",
+        ),
+        (
+            style == "json" and files.engine != "numpy", ("-f",), style, "-f json is computed by NumPy",
+            f"leave out --engine {files.engine}, or -f json",
+        ),
+        (
+            files.scheduler is not None and files.engine != "dask", ("--scheduler", "--engine"), None,
+            "--scheduler is for --engine dask", None,
+        ),
+        (
+            files.engine == "dask" and not (is_data_set and _is_parquet(files.output)), ("--engine",), "dask",
+            "--engine dask reads and writes Parquet data sets",
+            "for example: --points points.parquet --output result.parquet, each a folder of files",
+        ),
+    )  # fmt: skip
+    for wrong, names, text, message, hint in rules:
+        if wrong:
+            raise InputError(message, hint=hint, options=names, text=text)
 
 
 def _is_parquet(path: str | None) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import partial
+from pathlib import Path
 
 from gradcli.pages.picture.boxes import Picture
 from gradcli.pages.picture.folding import MOST_BOXES
@@ -20,20 +21,7 @@ _SLIDE = 16, 9
 _MARGIN = 16.0
 _LEAST_SCALE = 0.6  # of a wide picture in a narrow window
 
-STYLE = """\
-.gg-page{fill:#fff}.gg-box{fill:#f6f8fa;stroke:#8c959f}.gg-leaf{fill:#e8f5e9;stroke:#2e7d32}
-.gg-output{fill:#e3effc;stroke:#0b57b0;stroke-width:2.5}
-.gg-line{fill:none;stroke:#6e7781;stroke-width:1.4}.gg-head{fill:#6e7781}.gg-rule{stroke:#c6ccd2}
-.gg-text{fill:#1f2328}.gg-adjoint{fill:#b3261e}.gg-local{fill:#57606a}
-.gg-text,.gg-adjoint{font:13px ui-monospace,"DejaVu Sans Mono",Menlo,Consolas,"Liberation Mono",monospace}
-.gg-local{font:11px ui-monospace,"DejaVu Sans Mono",Menlo,Consolas,"Liberation Mono",monospace}
-.gg-text,.gg-adjoint,.gg-local{white-space:pre}
-@media (prefers-color-scheme:dark){
-.gg-page{fill:#0d1117}.gg-box{fill:#1c2128;stroke:#768390}.gg-leaf{fill:#12261a;stroke:#57ab5a}
-.gg-output{fill:#10243e;stroke:#539bf5}
-.gg-line{stroke:#909dab}.gg-head{fill:#909dab}.gg-rule{stroke:#444c56}
-.gg-text{fill:#e6edf3}.gg-adjoint{fill:#ff938a}.gg-local{fill:#adbac7}}
-"""
+STYLE = Path(__file__).with_name("picture.css").read_text("utf-8")
 
 
 def render(picture: Picture, digits: int | None, options: Options = PLAIN) -> str:
