@@ -1,4 +1,4 @@
-"""Calls of layers as ONNX's own operators, where these compute the same.
+"""Calls of layers and losses as ONNX's own operators, where these compute the same.
 
 A call that its operator does not take (a padding of windows that may reach beyond it, a variable where ONNX has a
 number) is written by its definition, and so are those of float64 where ONNX Runtime has an operator for float32 alone.
@@ -14,7 +14,8 @@ import numpy as np
 
 from gradcli.codegen.onnx_writer import ModelWriter
 from gradcli.engine.evaluate import number
-from gradcli.graph.node import Exact, Node
+from gradcli.graph.index_arrays import known_integers
+from gradcli.graph.node import Exact, Node, is_const
 from gradcli.graph.operations import OPERATIONS
 
 Rule = Callable[[ModelWriter, Node, Sequence[str]], str]
@@ -161,12 +162,33 @@ def _of_input(node: Node) -> bool:
     return node.settings[1] and _has_eps(node) and all(a.shape == node.args[0].shape[1:2] for a in vectors)
 
 
+# Losses of classes
+
+
+def _of_classes(operator: str, w: ModelWriter, node: Node, args: Sequence[str]) -> str:
+    known = known_integers(node.args[1])
+    assert known is not None
+    weight = _options(node, args).get("weight")
+    inputs = [args[0], w.initializer(np.array(known)), *([] if weight is None else [weight])]
+    s = _settings(node)
+    return w.add(operator, *inputs, reduction=s["reduction"], ignore_index=s["ignore_index"])
+
+
+def _of_known_classes(node: Node) -> bool:
+    x, target = node.args[:2]
+    integers = target.is_constant and all(type(v) is int for v in target.values)
+    smoothing = _options(node, node.args).get("label_smoothing")
+    return len(x.shape) > 1 and integers and x.shape != target.shape and (smoothing is None or is_const(smoothing, 0))
+
+
 CALLS: dict[str, Call] = {
     "linear": Call(_linear, _of_matrix),
     "softmax": Call(lambda w, node, args: w.add("Softmax", args[0], axis=node.settings[0])),
     "log_softmax": Call(lambda w, node, args: w.add("LogSoftmax", args[0], axis=node.settings[0])),
     "layer_norm": Call(_layer_norm, _plain_layer_norm),
     "batch_norm": Call(_batch_norm, _of_running),
+    "cross_entropy": Call(partial(_of_classes, "SoftmaxCrossEntropyLoss"), _of_known_classes),
+    "nll_loss": Call(partial(_of_classes, "NegativeLogLikelihoodLoss"), _of_known_classes),
     "instance_norm": Call(_instance_norm, _of_input, doubles=False),
 }
 for _n in (1, 2, 3):
