@@ -6,7 +6,7 @@ import gc
 import sys
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
@@ -208,11 +208,22 @@ def run(
 
 
 def _destination(script: Script, options: RunOptions, style: str, keeps: bool) -> Printed:
-    """Return the stream of the pages, beside the script's output; `keeps` collects them for a file."""
+    """Return the stream of the pages, beside the script's output; `keeps` collects them for a file.
+
+    Errors: `InputError` where pages are to be explored and there is no terminal, or an option leaves no page on it.
+    """
     from gradcli.script.shown import Document, Printed
 
     if options.explores:
-        return _terminal_stops(options, style, keeps)
+        from gradcli.cli.commands.explore import check_terminal, has_unicode
+
+        if not options.pages or style != "table" or keeps:
+            message = "--explore stops at each page on the terminal"
+            raise option_error("--explore", message, "leave out --quiet, --check, -f and --output")
+        check_terminal("gradcli run SCRIPT.py")
+        from gradcli.explore.scripts import Stops
+
+        return Stops(has_unicode())
     if options.pages and style == "html":
         from gradcli.script.live_document import LiveDocument
 
@@ -220,23 +231,6 @@ def _destination(script: Script, options: RunOptions, style: str, keeps: bool) -
     if options.pages and style in ("markdown", "latex"):
         return Document(script.source, style, keeps)
     return Printed(style == "json" and not options.quiet and not keeps, keeps)
-
-
-def _terminal_stops(options: RunOptions, style: str, keeps: bool) -> Printed:
-    """Return where pages go that are explored.
-
-    Errors: `InputError` where there is no terminal, and for options that leave no page on it.
-    """
-    from gradcli.cli.commands.explore import check_terminal, has_unicode
-
-    if not options.pages or style != "table" or keeps:
-        raise option_error(
-            "--explore", "--explore stops at each page on the terminal", "leave out --quiet, --check, -f and --output"
-        )
-    check_terminal("gradcli run SCRIPT.py")
-    from gradcli.explore.scripts import Stops
-
-    return Stops(has_unicode())
 
 
 def _uses_torch(script: Script, options: RunOptions) -> bool:
@@ -396,7 +390,10 @@ def _write(destination: Printed, output: str | None, style: str) -> None:
 
 
 def _script(name: str | None, code: str | None, arguments: tuple[str, ...]) -> Script:
-    from gradcli.files import note_read, reason, standard_input
+    """Return the script; where the encoding of a file is wrong, Python says so when it compiles the bytes."""
+    from importlib.util import decode_source
+
+    from gradcli.files import note_read, read_bytes, reason, standard_input
     from gradcli.process.script import Script
 
     if code is not None:
@@ -404,29 +401,19 @@ def _script(name: str | None, code: str | None, arguments: tuple[str, ...]) -> S
         return Script(code if code.endswith("\n") else code + "\n", "-c", None, words)
     if name is None and (sys.stdin is None or is_terminal(sys.stdin)):
         raise click.UsageError("give a script: gradcli run SCRIPT.py, or -c CODE, or - for standard input")
+    folder = None
     if name is None or name == "-":
-        return _read("standard input", nullcontext(standard_input()), "<stdin>", None, arguments)
-    if name.endswith(".ipynb"):
+        name, data = "<stdin>", read_bytes(standard_input(), "standard input", MAX_SCRIPT_BYTES)
+    elif name.endswith(".ipynb"):
         hint = f"jupyter nbconvert --to script {name} makes one"
         raise InputError(f"`{name}` is a notebook, not a script", hint=hint, text=name)
-    note_read(name)
-    try:
-        return _read(name, open(name, "rb"), name, str(Path(name).resolve().parent), arguments)
-    except (OSError, ValueError) as error:
-        raise InputError(f"`{name}` cannot be read: {reason(error)}", text=name) from None
-
-
-def _read(
-    label: str, opened: AbstractContextManager[BinaryIO], name: str, folder: str | None, arguments: tuple[str, ...]
-) -> Script:
-    """Return a script that is a file; where its encoding is wrong, Python says so when it compiles the bytes."""
-    from importlib.util import decode_source
-
-    from gradcli.files import read_bytes
-    from gradcli.process.script import Script
-
-    with opened as file:
-        data = read_bytes(file, label, MAX_SCRIPT_BYTES)
+    else:
+        note_read(name)
+        try:
+            with open(name, "rb") as file:
+                data, folder = read_bytes(file, name, MAX_SCRIPT_BYTES), str(Path(name).resolve().parent)
+        except (OSError, ValueError) as error:
+            raise InputError(f"`{name}` cannot be read: {reason(error)}", text=name) from None
     try:
         source = decode_source(data)
     except (SyntaxError, UnicodeError, LookupError):
