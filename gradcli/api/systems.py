@@ -119,6 +119,14 @@ def numeric_jacobian(graph: Graph, wrt: Sequence[str], at: Mapping[str, Any]) ->
            [ 0., 12.]])
     """
     _check_wrt(graph, wrt)
+    return _numeric_jacobian(graph, wrt, _point(graph, at))
+
+
+def _point(graph: Graph, at: Mapping[str, Any]) -> dict[str, Array]:
+    """Return the values of the inputs at one point.
+
+    Errors: `InputError` for an input that is missing or has another shape.
+    """
     point: dict[str, Array] = {}
     for name, node in graph.inputs.items():
         if name not in at:
@@ -126,7 +134,7 @@ def numeric_jacobian(graph: Graph, wrt: Sequence[str], at: Mapping[str, Any]) ->
         point[name] = _numbers(name, at[name])
         if point[name].shape != node.shape:
             raise InputError(f"the input `{name}` has shape {point[name].shape}", hint=f"its shape is {node.shape}")
-    return _numeric_jacobian(graph, wrt, point)
+    return point
 
 
 def _check_wrt(graph: Graph, wrt: Iterable[str]) -> None:
@@ -236,15 +244,12 @@ def explain(
     graph = parse(system, **{name: value.shape for name, value in point.items()}) if isinstance(system, str) else system
     by = appearance(graph) if wrt is None else list(wrt)
     _check_wrt(graph, by)
-    for name, node in graph.inputs.items():
-        if name not in point or point[name].shape != node.shape:
-            lack = "has no value" if name not in point else f"has shape {point[name].shape}"
-            raise InputError(f"the input `{name}` {lack}", hint=f"its shape is {node.shape}")
+    point = _point(graph, point)
     weights = {name: _numbers(f"{name}.v", value) for name, value in cotangents_of(graph, v).items()}
     for name, value in weights.items():
         if value.shape != graph.outputs[name].shape:
             raise InputError(f"v: `{name}` has shape {value.shape}", hint=f"its shape is {graph.outputs[name].shape}")
-    return Explanation(graph, by, {name: point[name] for name in graph.inputs}, weights, v is None)
+    return Explanation(graph, by, point, weights, v is None)
 
 
 class CompiledFunction:
