@@ -94,19 +94,10 @@ def points_option(help_text: str) -> Callable[[Command], Command]:
     return click.option("--points", metavar="FILE", type=kind, multiple=True, callback=_once, help=help_text)
 
 
-def at_option(help_text: str) -> Callable[[Command], Command]:
-    """Return the option of a point, which may be repeated."""
-    return click.option("--at", "at", metavar="NAME=VALUE,…", multiple=True, type=PointText, help=help_text)
-
-
-def cotangents_option(help_text: str) -> Callable[[Command], Command]:
-    """Return the option of cotangents, which may be repeated."""
-    return click.option("--v", "cotangents", metavar="V", multiple=True, help=help_text)
-
-
-def shapes_option(help_text: str) -> Callable[[Command], Command]:
-    """Return the option of shapes."""
-    return click.option("--shape", "shapes", metavar="NAME=SIZE,…", multiple=True, help=help_text)
+# A point, a cotangent and shapes: each may be repeated, and has a help of its own.
+at_option = partial(click.option, "--at", "at", metavar="NAME=VALUE,…", multiple=True, type=PointText)
+cotangents_option = partial(click.option, "--v", "cotangents", metavar="V", multiple=True)
+shapes_option = partial(click.option, "--shape", "shapes", metavar="NAME=SIZE,…", multiple=True)
 
 
 def names_option(name: str, help_text: str, metavar: str = "NAMES", default: str = "") -> Callable[[Command], Command]:
@@ -132,8 +123,8 @@ outputs_option = names_option("--outputs", "The outputs, in this order.")
 _SYSTEM = (
     click.argument("expr", nargs=-1),
     file_option,
-    at_option("One point; repeat the option for more."),
-    shapes_option("Shapes of the inputs when there is no point: x=3,M=2x2."),
+    at_option(help="One point; repeat the option for more."),
+    shapes_option(help="Shapes of the inputs when there is no point: x=3,M=2x2."),
     wrt_option,
     outputs_option,
 )  # fmt: skip

@@ -31,7 +31,7 @@ SECTIONS = {
 @asking(
     SECTIONS,
     cotangents_option(
-        "The cotangent, PyTorch's gradient argument: 1,10,100, [[1,0],[0,1]], y0=1,y2=100 (the rest 0), ones, "
+        help="The cotangent, PyTorch's gradient argument: 1,10,100, [[1,0],[0,1]], y0=1,y2=100 (the rest 0), ones, "
         "onehot:1, onehot:y1, @file.npy, v for formulas in v (v=1,10 has both), or - for the JSON of another gradcli "
         "backward. Repeated, gradients accumulate."
     ),

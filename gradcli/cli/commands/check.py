@@ -43,9 +43,9 @@ _POINTS = shared.points_option(
 @click.command(cls=shared.SystemCommand)
 @click.argument("statement", nargs=-1)
 @shared.file_option
-@shared.at_option("A point to check at; repeat it for more.")
+@shared.at_option(help="A point to check at; repeat it for more.")
 @shared.gathered("many", shared.Files, (_POINTS, *shared.reading_options))
-@shared.shapes_option("Shapes of the inputs: x=3,M=2x2.")
+@shared.shapes_option(help="Shapes of the inputs: x=3,M=2x2.")
 @click.option(
     "--tolerance", type=Tolerance(0, 1, min_open=True), metavar="E", default=1e-6, show_default=True,
 )  # fmt: skip

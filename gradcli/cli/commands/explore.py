@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @click.command(cls=SystemCommand)
 @only_system_options
-@cotangents_option("The cotangent, as in `gradcli backward`.  [default: 1 for each output]")
+@cotangents_option(help="The cotangent, as in `gradcli backward`.  [default: 1 for each output]")
 @click.option("--steps", is_flag=True)
 def explore(options: SystemOptions, cotangents: tuple[str, ...], steps: bool) -> None:
     """Explore a system in the terminal: change a number, and see the gradients follow.

@@ -30,8 +30,8 @@ TOLERANCES = {"float32": 1e-3, "float64": 1e-9}  # of what a model computes, at 
 @click.option("--to", type=click.Choice([*ENDINGS]), required=True)
 @shared.names_option("--what", "The functions: value, vjp, jacobian, jvp, hessian, hvp.", default="value,vjp,jacobian")
 @click.option("--name", metavar="NAME", default="model", show_default=True)
-@shared.at_option("The point at which the file tests itself.")
-@shared.shapes_option("Shapes of the inputs: x=3,M=2x2.")
+@shared.at_option(help="The point at which the file tests itself.")
+@shared.shapes_option(help="Shapes of the inputs: x=3,M=2x2.")
 @shared.wrt_option
 @shared.outputs_option
 @shared.names_option(

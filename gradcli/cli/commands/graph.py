@@ -32,7 +32,7 @@ ENDINGS |= {".pdf": "pdf", ".png": "png", ".txt": "text"}
     STYLES, "How the picture is drawn: text for a terminal, or a language.  [default: as --output ends; text]"
 )
 @shared.cotangents_option(
-    "The cotangent, as in `gradcli backward`: adjoints are those of the sum of the outputs that it weights."
+    help="The cotangent, as in `gradcli backward`: adjoints are those of the sum of the outputs that it weights."
 )
 @click.option("--all", "every", is_flag=True)
 @shared.names_option("--open", "Draw the definition of a call in its place: of these calls, or of all.", "NAMES|all")

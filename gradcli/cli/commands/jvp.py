@@ -25,7 +25,7 @@ SECTIONS = {
 @asking(
     SECTIONS,
     click.option("--u", "tangent", metavar="NAME=VALUE,…", multiple=True),
-    cotangents_option("A cotangent: shows vᵀ(J·u) = (vᵀJ)·u too."),
+    cotangents_option(help="A cotangent: shows vᵀ(J·u) = (vᵀJ)·u too."),
     click.option("--steps", is_flag=True),
 )
 def jvp(

@@ -12,7 +12,7 @@ from gradcli.files import printable
 from gradcli.pages.picture.boxes import Box
 from gradcli.report.image_svg import GAP, Drawn, beside
 from gradcli.report.pictures.labels import INTERMEDIATE, LEAF, OUTPUT
-from gradcli.report.pictures.layers import Curve, Layout, Position, Size, layered, ranks, sideways
+from gradcli.report.pictures.layers import Curve, Layout, Position, Size, layered, ranks
 from gradcli.text.wrapping import cells
 
 CELL, LINE = 8.1, 18.0  # of a letter of the boxes, which is 13 pixels high; fonts differ a little
@@ -122,11 +122,12 @@ def laid_out(boxes: Sequence[Box], sign: Callable[[int, Sequence[str]], Sign], h
     for k, mine in enumerate(sources):
         signs.append(sign(k, [boxes[s].name if (k, i) in ranked.far else "" for i, s in enumerate(mine)]))
     sizes = [s.size() for s in signs]
-    layout = layered(sizes, sources, ranked)
+    layout = layered(sizes, sources, ranked, horizontal)
     ends: dict[int, float] = {}
     for rank, position, size in zip(ranked.of, layout.positions, sizes, strict=True):
-        ends[rank] = max(ends.get(rank, 0.0), position.top + size.height)
-    return Picture(signs, sideways(layout) if horizontal else layout, [ends[rank] for rank in ranked.of])
+        end = (position.left if horizontal else position.top) + size.height
+        ends[rank] = max(ends.get(rank, 0.0), end)
+    return Picture(signs, layout, [ends[rank] for rank in ranked.of])
 
 
 def _key(x: float, y: float) -> tuple[int, int]:

@@ -131,13 +131,6 @@ class Layout:
     height: float
 
 
-def sideways(layout: Layout) -> Layout:
-    """Return a layout in which what led down leads to the right; ports are where each arrow ends, from the top."""
-    positions = tuple(Position(p.top, p.left, p.ports) for p in layout.positions)
-    curves = tuple(Curve(c.y1, c.x1, c.y2, c.x2, c.head) for c in layout.curves)
-    return Layout(positions, curves, layout.height, layout.width)
-
-
 @dataclass
 class _Item:
     """A box in its layer, or a line that passes it; `above` are the items that it reads, by its ports."""
@@ -163,12 +156,20 @@ class _Item:
         return result
 
 
-def layered(sizes: Sequence[Size], sources: Sequence[Sequence[int]], ranked: Ranks) -> Layout:
-    """Return the layout of boxes that read others."""
+def layered(sizes: Sequence[Size], sources: Sequence[Sequence[int]], ranked: Ranks, horizontal: bool = False) -> Layout:
+    """Return the layout of boxes that read others; what led down leads to the right if it is horizontal.
+
+    Ports are where each arrow ends, from the left or from the top.
+    """
     result = _Layers(sizes, sources, ranked)
     result.arrange()
     _set_coordinates(result.layers)
-    return _drawn(result, sizes, ranked)
+    layout = _drawn(result, sizes, ranked)
+    if not horizontal:
+        return layout
+    positions = tuple(Position(p.top, p.left, p.ports) for p in layout.positions)
+    curves = tuple(Curve(c.y1, c.x1, c.y2, c.x2, c.head) for c in layout.curves)
+    return Layout(positions, curves, layout.height, layout.width)
 
 
 class _Layers:

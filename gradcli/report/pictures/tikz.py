@@ -12,7 +12,7 @@ from gradcli.pages.picture.boxes import Box, Picture
 from gradcli.pages.sections import Math, Value
 from gradcli.report.latex_math import LatexWriter
 from gradcli.report.pictures.labels import Labels
-from gradcli.report.pictures.layers import Curve, Layout, Position, Size, layered, ranks, sideways
+from gradcli.report.pictures.layers import Curve, Layout, Position, Size, layered, ranks
 from gradcli.report.pictures.render import PLAIN, Options
 from gradcli.report.text_math import TextWriter
 from gradcli.text.wrapping import cells
@@ -66,8 +66,7 @@ class _Drawing:
         sources = [[a.source for a in box.arrows] for box in self.picture.boxes]
         ranked = ranks(sources)
         sizes = [self.size(k) for k in range(len(sources))]
-        layout = layered(sizes, sources, ranked)
-        layout = sideways(layout) if self.horizontal else layout
+        layout = layered(sizes, sources, ranked, self.horizontal)
         _check_size(layout)
         yield _HEAD
         for k, (position, size) in enumerate(zip(layout.positions, sizes, strict=True)):
