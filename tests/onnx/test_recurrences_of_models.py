@@ -97,3 +97,12 @@ def test_unrolled_each_round_of_a_model_is_written(cli, tmp_path):
     out = cli.done("backward", *args).out
     assert " for t in " not in out
     assert [f"x[{k}] @" in " ".join(out.split()) for k in range(ROUNDS)] == [True] * ROUNDS
+
+
+@pytest.mark.parametrize("made", STATEMENTS)
+def test_a_picture_has_the_loop_of_a_model_as_one_box(cli, tmp_path, made):
+    onnx.save(made(), tmp_path / "m.onnx")
+    np.save(tmp_path / "x.npy", X)
+    out = cli.done("graph", "-F", str(tmp_path / "m.onnx"), "--at", f"x=@{tmp_path / 'x.npy'}").out
+    assert "↻ loop" in out
+    assert f"{STATEMENTS[made][-1]} for t in 1..{ROUNDS - 1}" in " ".join(out.split())

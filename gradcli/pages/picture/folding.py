@@ -70,7 +70,8 @@ def folds(
     """
     if not fold:
         return [Fold((n,)) for n in nodes]
-    return _shortened(_parts(graph, nodes) if graph.parts else _repeated(graph, nodes, unroll, recurrences))
+    is_model = graph.parts and not recurrences  # which has its modules
+    return _shortened(_parts(graph, nodes) if is_model else _repeated(graph, nodes, unroll, recurrences))
 
 
 def _parts(graph: Graph, nodes: Sequence[Node]) -> list[Fold]:

@@ -90,10 +90,11 @@ def folded(graph: Graph, view: View) -> tuple[Graph, View]:
 
     A picture of many statements has the loops of formulas folded, too.
     """
-    if view.unroll or not view.fold or graph.parts:  # a model has its modules
+    if view.unroll or not view.fold:
         return graph, view
     loops = view.loops or loops_of_formulas(graph)
-    if not loops.loops:
+    is_model = graph.parts and 2 * len(loops.inside) < len(graph.nodes)  # which has its modules
+    if not loops.loops or is_model:
         return graph, view
     at, v = view.at, view.v
     at = at and {loops.inputs.get(name, name): a for name, a in at.items()}
