@@ -115,7 +115,7 @@ REFUSED = [
     ("interpolate(I, 2, mode='cubic')", "no mode `cubic`"),
     ("interpolate(I, 2, mode='bilinear')", "is not for an array of shape"),
     ("interpolate(I, 2, align_corners=True)", "has no `align_corners`"),
-    ("interpolate(I, 2.5)", "`size` is a positive integer"),
+    ("interpolate(I, 2.5)", "`size` is an integer"),
     ("interpolate(I, scale_factor=-1)", "`scale_factor` is a positive number"),
     ("interpolate(I, scale_factor=0.01)", "nothing is left of an axis"),
     ("avg_pool1d(I, 2, divisor_override=0)", "`divisor_override` is at least 1"),
