@@ -43,11 +43,6 @@ def test_a_cotangent_may_stand_in_the_file(cli):
     assert (found["verdict"], found["wrong"], found["at"]) == ("wrong", 1, {"x": 4, "v": 5})
 
 
-def test_what_all_points_share_is_given_by_at(cli):
-    outcome = cli("check", "f=x*z", "df/dx=2", "--points", "-", "--at", "z=2", "-f", "json", stdin="x\n1\n3\n")
-    assert outcome.objects[0]["verdict"] == "right"
-
-
 def test_a_file_without_rows_decides_nothing(cli):
     outcome = cli("check", "f=x**2*sign(x)", "df/dx=abs(x)*x", "--points", "-", "-f", "json", stdin="x\n")
     assert outcome.status == 1

@@ -152,8 +152,3 @@ def test_formulas_can_be_typed_back_in(cli, formula):
     grad = cli.json("backward", f"y={formula}+0*x*z", "--v", "0.1")
     (value,) = typed_back(cli, grad, grad["grad"]["x"])
     np.testing.assert_allclose(value, 0.1 * found["jacobian"][0][0], rtol=1e-11, atol=1e-14)
-
-
-@pytest.mark.parametrize("formula", ["-sin(x)", "-x**2", "-2*x", "-(x + 1)"])
-def test_a_formula_may_begin_with_a_sign(cli, formula):
-    assert cli.json("jacobian", formula) == cli.json("jacobian", f"y={formula}")

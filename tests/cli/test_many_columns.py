@@ -10,8 +10,6 @@ import numpy as np
 import pytest
 from conftest import needs
 
-from gradcli.engine import evaluate
-
 pytestmark = pytest.mark.usefixtures("own_folder")
 
 TABLE = 'id,flow rate,p.in,z\na1,1,2,3\n"b,2",3,,5\nc,4,NA,6\nd,5,6,7\n'
@@ -130,14 +128,6 @@ def test_what_a_pipe_brings_is_known_by_its_first_characters(cli, text, pack):
     assert cli.done("backward", "y=b*x**2", "--points", "-", stdin=pack(text)).out == "b.grad,x.grad\n9.0,12.0\n"
 
 
-@pytest.mark.parametrize("text", ['{\n  "x": 3\n}\n', '[\n  {"x": 3}\n]', '[{"x": 3}, {"x": 4}]'])
-def test_json_over_several_lines_is_refused_with_a_way_out(cli, text):
-    says = cli.refused("backward", "y=x**2", "--points", "-", stdin=text)
-    assert "line 1: " in says
-    assert "is not a JSON object" in says
-    assert "jq -c" in says
-
-
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no named pipes here")
 def test_a_pipe(cli):
     """A process substitution, `<(command)`, is a pipe without a file extension."""
@@ -151,19 +141,6 @@ def test_a_pipe(cli):
     writer.start()
     assert cli.done("backward", "y=x**2", "--points", "pipe").out == "x.grad\n6.0\n"
     writer.join()
-
-
-@pytest.mark.parametrize("command", ["hessian", "jacobian"])
-def test_points_are_computed_together_for_json_too(cli, command, monkeypatch):
-    """1,000 lines of JSON take a few evaluations, as those of CSV do."""
-    calls = []
-    compute = evaluate.values_of
-    monkeypatch.setattr(evaluate, "values_of", lambda *given: calls.append(1) or compute(*given))
-    text = "x,z\n" + "".join(f"{k},2\n" for k in range(1000))
-    found = cli.done(command, "f=x**2*z", "--points", "-", "-f", "json", stdin=text).objects
-    assert len(found) == 1000
-    assert found[7][command] == ([[4.0, 14.0], [14.0, 0.0]] if command == "hessian" else [[28.0, 49.0]])
-    assert len(calls) < 20
 
 
 def test_check_reads_columns_by_their_headers(cli, table):

@@ -85,8 +85,3 @@ def test_what_is_no_point(cli, text, says):
     with open("p.json", "w") as file:
         file.write(text)
     assert says in cli.refused("backward", "y=x**2", "--at", "@p.json")
-
-
-def test_a_point_is_a_json_file(cli):
-    assert "write NAME=@p.npy, or @point.json" in cli.refused("backward", "y=x**2", "--at", "@p.npy")
-    assert "cannot be read" in cli.refused("backward", "y=x**2", "--at", "@absent.json")

@@ -110,11 +110,6 @@ def test_endless_rows_are_refused(monkeypatch):
         assert "line 1: more than 1,024 cells" in refused(csv(f"{most}{delimiter}\n"))
 
 
-def test_a_file_without_an_end_is_refused(tmp_path):
-    (tmp_path / "zero.csv").symlink_to("/dev/zero")
-    assert "NUL" in refused(tmp_path / "zero.csv")
-
-
 def test_a_pipe_is_read_and_has_no_fraction(tmp_path):
     path = tmp_path / "pipe.csv"
     os.mkfifo(path)

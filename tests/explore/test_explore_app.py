@@ -135,21 +135,6 @@ def test_the_guide_is_shown_and_closed():
     drive(app_of(), driver)
 
 
-@long
-@pytest.mark.parametrize("size", [(60, 20), (80, 24), (200, 60)])
-def test_everything_is_usable_at_this_size(size):
-    async def driver(pilot, app):
-        shown = on_screen(app).splitlines()
-        assert len(shown) <= size[1]
-        assert max(map(len, shown)) <= size[0]
-        assert "q quit" in shown[-1]
-        assert "y0 = 3*x0**2" in "\n".join(shown)
-        await press(pilot, app, "right")
-        assert app.explorer.value(app.focused_field) == 1.1
-
-    drive(app_of(), driver, size)
-
-
 @each("size", [(120, 40), (200, 60), (80, 24)])
 def test_the_picture_is_shown_where_there_is_room_and_with_g(size):
     async def driver(pilot, app):

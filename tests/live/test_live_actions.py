@@ -352,15 +352,3 @@ def test_two_thousand_nodes_follow_within_100_ms_of_script_and_layout(opened):
     assert driver.execute_script("return document.querySelector('[data-live]').page.nodes.length") > 1990
     driver.set_script_timeout(60)
     assert driver.execute_async_script(timed)[3] < 100  # of 15; the others may have waited for other processes
-
-
-def test_what_is_no_number_is_told_at_the_field(opened):
-    driver = opened("y=x**2", "--at", "x=3")
-    field = find(driver, '[data-input="x"]')
-    field.clear()
-    field.send_keys("abc\n")
-    assert "abc" in driver.execute_script("return arguments[0].validationMessage", field)
-    field.clear()
-    field.send_keys("2\n")
-    assert driver.execute_script("return arguments[0].validationMessage", field) == ""
-    assert numbers(driver)["grad-of x"] == 4

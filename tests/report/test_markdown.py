@@ -58,11 +58,3 @@ def test_blocks_are_closed(cli, command):
         (kind,) = re.findall(r"^\\begin\{(aligned|array)\}", block)
         assert block.endswith(f"\n\\end{{{kind}}}")
         assert "\n\n" not in block
-
-
-@pytest.mark.parametrize("command", CASES)
-def test_github_shows_it(cli, command):
-    text = cli.done(*command).out
-    assert "$" not in re.sub(r"\\text\{.*?\$\}", "", text)  # Markdown would take backslashes out of it
-    for macro in (r"\operatorname", r"\newcommand", r"\def", r"\mbox", r"\phantom", r"\cssId"):
-        assert macro not in text  # "The following macros are not allowed"
