@@ -328,6 +328,7 @@ class SystemCommand(click.Command):
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Put a space before what looks like an expression; no option begins with one."""
+        ctx.meta["typed"] = [*args]
         options = {o for p in self.get_params(ctx) for o in p.opts}
         known = {o for o in options if len(o) == _SHORT}
         marked = []

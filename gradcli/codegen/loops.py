@@ -66,15 +66,16 @@ class LoopWriter:
         for name, node in self.function.results.items():
             self.result(name, node)
         text = "\n".join(self.lines)
-        for (head, *numbers), name in self.named_tables.items():
+        for (kind, *numbers), name in self.named_tables.items():
             if f"{name}[" in text:
-                start, end = head.format(name=name, size=len(numbers)).split("|")
+                table = self.language.table.format(type=kind).format(name=name, size=len(numbers))
+                start, end = table.split("|")
                 self.tables += filled(start, end, numbers)
         return self.lines
 
-    def table(self, head: str, numbers: Sequence[str]) -> str:
+    def table(self, kind: str, numbers: Sequence[str]) -> str:
         """Return the name of a table of numbers, which functions share that have the same."""
-        key = (head, *numbers)
+        key = (kind, *numbers)
         if key not in self.named_tables:
             self.named_tables[key] = next(self.constants)
         return self.named_tables[key]
@@ -239,12 +240,12 @@ class LoopWriter:
         if whole:
             return array.at(offset)
         at = next(self.fresh)
-        self.line(self.language.condition.format(name=at, value=offset))
+        self.line(self.language.constant.format(type="int", name=at, value=offset))
         return f"({at} < 0 ? {self.language.number(0.0)} : {array.at(at)})"
 
     def from_table(self, index: Array, counters: Sequence[str]) -> str:
         """Return the offset of an element at these counters, out of a table of all offsets."""
-        table = self.table(self.language.offsets, [str(k) for k in index.flat])
+        table = self.table("int", [str(k) for k in index.flat])
         strides = [size_of(index.shape[axis + 1 :]) if n > 1 else 0 for axis, n in enumerate(index.shape)]
         return f"{table}[{_affine(counters, strides)}]"
 
@@ -275,8 +276,8 @@ class LoopWriter:
     def named(self, text: str, name: str | None = None, condition: bool = False) -> Elements:
         """Write the declaration of a number, and return it."""
         name = name or next(self.fresh)
-        declared = self.language.condition if condition else self.language.scalar
-        self.line(declared.format(name=name, value=text))
+        kind = "int" if condition else "double"
+        self.line(self.language.constant.format(type=kind, name=name, value=text))
         return Elements.number(name)
 
     # Nodes
@@ -322,7 +323,7 @@ class LoopWriter:
         if node.value is not None:
             value = self.number(number(node.value))
             return Elements(np.zeros(node.shape, dtype=int), value.text, True, value.level)
-        table = self.table(self.language.table, [self.language.number(number(v)) for v in node.values])
+        table = self.table("double", [self.language.number(number(v)) for v in node.values])
         return Elements.array(table, node.shape)
 
     def elementwise(self, node: Node, args: Sequence[Elements]) -> Elements:

@@ -89,10 +89,8 @@ class NumberLanguage:
     rules: Mapping[str, str]
     array: str  # of a name and a size
     large: str  # such an array where the stack has no room for it
-    table: str  # of a name and a size, before and behind a `|`
-    offsets: str  # a table of integers
-    scalar: str  # of a name and a value
-    condition: str  # or an integer
+    table: str  # of a type, and of a name and a size, before and behind a `|`
+    constant: str  # of a type, a name and a value
     variable: str
     loop: str  # of a counter and a size
     whole: str  # of a number that is an index

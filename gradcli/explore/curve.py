@@ -46,7 +46,7 @@ def plot(explorer: Explorer, field: Field, unit: float, columns: int) -> Plot | 
     moved[field.at] = xs
     curve = explorer.losses_at(points | {field.name: moved})
     here = explorer.loss_at()
-    gradient = explorer.last_gradient()
+    gradient = explorer.gradient(last=True)
     slope = float(gradient[field.name][field.at]) if field.name in gradient else math.nan
     finite = curve[np.isfinite(curve)]
     if not finite.size:

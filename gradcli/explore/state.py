@@ -174,26 +174,18 @@ class Explorer:
         moved = {name: self.state.at[name] - self.state.rate * g for name, g in gradient.items()}
         self.change(replace(self.state, at=self.state.at | moved, losses=(*self.state.losses, self.loss_at())))
 
-    def gradient(self) -> Named:
-        """Return the gradient of each leaf, all calls added up."""
-        return self._gradient(self.state.calls)
-
-    def last_gradient(self) -> Named:
-        """Return the contribution of the last call to the gradient of each leaf."""
-        return self._gradient(self.state.calls[-1:])
-
     @np.errstate(all="ignore")
-    def _gradient(self, calls: Sequence[Named]) -> Named:
+    def gradient(self, last: bool = False) -> Named:
+        """Return the gradient of each leaf, all calls added up, or of the last one alone."""
+        calls = self.state.calls[-1:] if last else self.state.calls
         wanted = {name: self.swept.gradients[name] for name in self.wrt}
         values = values_of(self.swept.graph, sweep_inputs(self.state.at, calls), wanted.values())
-        count = len(calls)
-        return {
-            name: np.broadcast_to(values[n], (*n.shape, count)).sum(axis=-1, dtype=float) for name, n in wanted.items()
-        }
+        shapes = {name: (*n.shape, len(calls)) for name, n in wanted.items()}
+        return {n: np.broadcast_to(values[g], shapes[n]).sum(axis=-1, dtype=float) for n, g in wanted.items()}
 
-    def loss_at(self, points: Mapping[str, Array] | None = None) -> float:
-        """Return L = Σ v_i·y_i at the state's point, or at another."""
-        return float(self.losses_at({n: x[..., None] for n, x in (points or self.state.at).items()})[0])
+    def loss_at(self) -> float:
+        """Return L = Σ v_i·y_i at the state's point."""
+        return float(self.losses_at({n: x[..., None] for n, x in self.state.at.items()})[0])
 
     @np.errstate(all="ignore")
     def losses_at(self, points: Mapping[str, Array]) -> Array:

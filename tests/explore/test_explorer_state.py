@@ -58,7 +58,7 @@ def test_the_gradient_is_the_sum_of_all_calls_and_zero_leaves_the_last(example):
     example.enter(example.fields[3], "1")
     # vᵀJ of the first call, and of the second: J = [[6, 0], [2, 24], [0, 10]]
     assert {n: float(g) for n, g in example.gradient().items()} == {"x0": 26 + 8, "x1": 1240 + 1024}
-    assert {n: float(g) for n, g in example.last_gradient().items()} == {"x0": 8, "x1": 1024}
+    assert {n: float(g) for n, g in example.gradient(last=True).items()} == {"x0": 8, "x1": 1024}
     example.zero()
     assert {n: float(g) for n, g in example.gradient().items()} == {"x0": 8, "x1": 1024}
 

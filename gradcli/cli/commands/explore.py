@@ -46,16 +46,20 @@ def explore(options: SystemOptions, cotangents: tuple[str, ...], steps: bool) ->
     """
     from gradcli.cli.inputs.system import check_branch, read_situation, read_system_of
     from gradcli.cli.output import show
+    from gradcli.explore.command import command_text, command_words
 
-    check_terminal(_as_backward(options, cotangents, steps))
+    # `gradcli backward` has these options, too, and prints the page of the explorer.
+    check_terminal(command_text(["gradcli", "backward", *click.get_current_context().meta["typed"]]))
     notes = Notes()
     system = read_system_of(options, stdin_has_v="-" in cotangents)
     situation = read_situation(system, options, notes)
     situation.only("explore takes one point, not {}")
     explorer, setting = _explorer(situation, situation.leaves, cotangents, steps, notes)
     explorer.check = lambda at: check_branch(system.subsystems, situation.graph, at)
-    command = explored(explorer, setting, options.words)
-    show(command, notes)
+    from gradcli.explore.app import run_app
+
+    app = run_app(explorer, setting)
+    show(command_text(command_words(explorer, options.words, app.steps)), notes)
 
 
 def check_terminal(instead: str) -> None:
@@ -101,26 +105,6 @@ def _explorer(
     return Explorer(graph, wrt, state), Setting(steps=steps, unicode=has_unicode())
 
 
-def _as_backward(options: SystemOptions, cotangents: tuple[str, ...], steps: bool) -> str:
-    """Return the command that prints the page of the explorer."""
-    from gradcli.explore.command import command_text
-
-    pairs: list[tuple[str, str]] = [("--at", text) for text in options.at]
-    pairs += [("--shape", text) for text in options.shapes]
-    pairs += [("--v", text) for text in cotangents]
-    words = [*options.words, *(word for pair in pairs for word in pair)]
-    return command_text(["gradcli", "backward", *words, *(["--steps"] if steps else [])])
-
-
 def has_unicode() -> bool:
     """Return whether the terminal shows letters beyond ASCII."""
     return (sys.stdout.encoding or "").lower().replace("-", "").startswith("utf")
-
-
-def explored(explorer: Explorer, setting: Setting, system: list[str]) -> str:
-    """Run the explorer on a system; return the command that prints the last page shown."""
-    from gradcli.explore.app import run_app
-    from gradcli.explore.command import command_text, command_words
-
-    app = run_app(explorer, setting)
-    return command_text(command_words(explorer, system, app.steps))

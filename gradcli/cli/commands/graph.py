@@ -156,22 +156,16 @@ def _drawn(
 def _live_page(
     situation: Situation, view: View, options: shared.SystemOptions, horizontal: bool, notes: Sequence[str]
 ) -> str:
-    """Return the live page of a system, as one file."""
+    """Return the live page of a system, as one file, with the command for the same in numbers if it can be typed."""
+    from gradcli.explore.command import command_text
     from gradcli.pages.live import Kernels, live
     from gradcli.report.live.live_page import live_document
 
+    is_typed = "-" not in options.files and (options.files or options.expr)
+    command = command_text(["gradcli", "backward", *options.words]) if is_typed else ""
     kernels = Kernels()
-    page = live(situation.graph, view, kernels, _command(options), formulas=True)
+    page = live(situation.graph, view, kernels, command, formulas=True)
     return live_document(page, kernels.program(), horizontal, notes)
-
-
-def _command(options: shared.SystemOptions) -> str:
-    """Return the command that shows the same system in numbers, without its point; nothing for standard input."""
-    from gradcli.explore.command import command_text
-
-    if "-" in options.files or not (options.files or options.expr):
-        return ""
-    return command_text(["gradcli", "backward", *options.words])
 
 
 def _check_size(graph: Graph) -> None:
