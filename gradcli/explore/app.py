@@ -111,7 +111,7 @@ class ExplorerApp(App[None]):
         self.graph = False  # whether the picture is shown even where it needs scrolling
         self.at = 0  # the field in focus
         self.pass_ = 0  # the step that the page goes to, from 1; 0 where it is complete
-        self.page = Shown("", -1, 0, ())
+        self.page = Shown("", range(0), 0, ())
         self.sympy_has_run = False
         self.seconds = 0.0  # that the last page with formulas took
         self.working = False  # the thread that makes pages with formulas
@@ -218,8 +218,8 @@ class ExplorerApp(App[None]):
         self.page = page
         text = Text.from_ansi(page.text.rstrip("\n"), no_wrap=True)
         lines = list(text.split("\n", allow_blank=True))
-        if page.marked >= 0:
-            lines[page.marked].stylize("reverse")
+        for k in page.marked:
+            lines[k].stylize("reverse")
         for note in page.notes:
             lines += [Text(""), Text(self._plainly(note), "italic")]
         self.query_one("#sections", Static).update(Text("\n").join(lines))
@@ -229,8 +229,8 @@ class ExplorerApp(App[None]):
         view = self.query_one("#page", VerticalScroll)
         if self.graph:
             self.call_after_refresh(view.scroll_end, animate=False)
-        elif page.marked >= 0:
-            view.scroll_to(y=max(0, page.marked - view.size.height // 2), animate=False)
+        elif page.marked:
+            view.scroll_to(y=max(0, page.marked.start - view.size.height // 2), animate=False)
 
     def _show_fields(self) -> None:
         width = self._left() - 2

@@ -49,10 +49,10 @@ class PageSettings(NamedTuple):
 
 
 class Shown(NamedTuple):
-    """A page as text: its lines, that of the marked step or -1, how many steps there are, and the notes below it."""
+    """A page as text: its lines, those of the marked step, how many steps there are, and the notes below it."""
 
     text: str
-    marked: int
+    marked: range
     steps: int
     notes: tuple[str, ...]
 
@@ -63,20 +63,18 @@ def shown(explorer: Explorer, state: State, settings: PageSettings, formulas: bo
     try:
         page = _page(explorer, state, settings.steps, formulas, notes)
     except InputError as error:
-        return Shown(error.render(settings.width), -1, 0, ())
+        return Shown(error.render(settings.width), range(0), 0, ())
     count = sum(1 for _ in _rows(page))
     if 0 < settings.step < count:
         page, notes = _up_to(page, settings.step), Notes()
-    if 0 < settings.step <= count:
-        page = _marked(page, settings.step)
     text = _rendered(page, settings)
     if not settings.unicode and (excess := max(map(len, plainly(unstyle(text)).split("\n"))) - settings.width) > 0:
         settings = settings._replace(width=max(_NARROWEST, settings.width - excess))
         text = _rendered(page, settings)
-    marked = next((k for k, line in enumerate(text.split("\n")) if MARK in line), -1)
+    lines = _marked_lines(page, settings, text) if 0 < settings.step <= count else range(0)
     if settings.step in (0, count):
         text = _with_picture(text, explorer, state, settings)
-    return Shown(text if settings.unicode else plainly(text.replace(MARK, "> ")), marked, count, tuple(notes.lines))
+    return Shown(text if settings.unicode else plainly(text), lines, count, tuple(notes.lines))
 
 
 def _with_picture(text: str, explorer: Explorer, state: State, settings: PageSettings) -> str:
@@ -160,21 +158,33 @@ def _count(block: Block) -> int:
     return len(block.lines) if isinstance(block, Equations) else len(block.rows) if isinstance(block, Grid) else 0
 
 
-def _marked(page: Page, step: int) -> Page:
-    """Return a page with a mark before a step."""
-    position, row = list(_rows(page))[step - 1]
+def _marked_lines(page: Page, settings: PageSettings, text: str) -> range:
+    """Return the lines of the current step in a rendered page, which is rendered again with a mark to find the first.
+
+    A long cell is wrapped to lines with an indent, which belong to the step, too.
+    """
+    position, row = list(_rows(page))[settings.step - 1]
     sections = list(page.sections)
-    block, *others = sections[position].blocks
-    marked: Block
+    sections[position] = _marked(sections[position], row)
+    lines = text.split("\n")
+    marked = _rendered(replace(page, sections=tuple(sections)), settings).split("\n")
+    first = next((k for k, line in enumerate(marked) if MARK in line), 0)
+    last = first
+    is_aligned = len(marked) == len(lines)  # the mark itself wrapped no further line
+    while is_aligned and last + 1 < len(lines) and lines[last + 1].startswith("    "):
+        last += 1
+    return range(first, last + 1)
+
+
+def _marked(section: Section, row: int) -> Section:
+    block = section.blocks[0]
     if isinstance(block, Equations):
         lines = list(block.lines)
         first, *rest = lines[row].sides
-        lines[row] = replace(lines[row], sides=(Words((MARK, first)), *rest))
-        marked = Equations(tuple(lines))
-    else:
-        assert isinstance(block, Grid)
-        rows = list(block.rows)
-        rows[row] = (Words((MARK, rows[row][0])), *rows[row][1:])
-        marked = Grid(block.header, tuple(rows))
-    sections[position] = replace(sections[position], blocks=(marked, *others))
-    return replace(page, sections=tuple(sections))
+        lines[row] = Line((Words((MARK, first)), *rest), lines[row].note, lines[row].strong)
+        return replace(section, blocks=(Equations(tuple(lines)), *section.blocks[1:]))
+    assert isinstance(block, Grid)
+    rows = list(block.rows)
+    cell, *others = rows[row]
+    rows[row] = (Words((MARK, cell)), *others)
+    return replace(section, blocks=(Grid(block.header, tuple(rows)), *section.blocks[1:]))
