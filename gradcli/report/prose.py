@@ -47,7 +47,7 @@ def coloured(markdown: str, width: int) -> str:
 
 
 def _painted(line: str) -> str:
-    return re.sub("`[^`]+`", lambda code: style(code[0][1:-1], fg="cyan", bold=True), line)
+    return re.sub("`[^`]+`", lambda code: style(code[0], fg="cyan", bold=True), line)
 
 
 def plain(markdown: str, width: int) -> str:
