@@ -1,7 +1,7 @@
 """Broken scripts with their causes: an error, or a gradient that is not what was meant, without a word of PyTorch's.
 
 Behind each script stands a part of the sentence that gradcli says of it, and what holds once the lines of its fix are
-changed; nothing where the fix is a sentence.
+changed, and those that end with `  # fix: …`, whose fix is a sentence; nothing where no line says it.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ HERE = Path(__file__).parent
 
 
 class Cause(NamedTuple):
-    """A script, a part of what is said of it, and what holds of the fixed script alone; "" where no line is changed."""
+    """A script, a part of what is said of it, and what holds of the fixed script alone; "" where no line fixes it."""
 
     text: str
     why: str

@@ -28,11 +28,14 @@ from gradcli.script.errors.why import answer
 from gradcli.script.explainer import knows
 
 
-def fix(text: str, on_pages: bool) -> tuple[str, list[str]]:
-    """Return a script with the fix that gradcli shows for its error, or `on_pages`, and the lines of the fix."""
-    if on_pages:
+def fix(text: str, in_words: str = "") -> tuple[str, list[str]]:
+    """Return a script with the fix that gradcli shows for its error, and the lines of the fix.
+
+    What its pages show is added to the script with the fixes that are said `in_words`.
+    """
+    if in_words:
         result = said_of(text)
-        return result.fixed(text), shown(result.changes)
+        return result.fixed(in_words), shown(result.changes)
     Recorder.explains = True
     script = Script(text, "script.py", None)
     told = answer(run(script).error, script, knows)
@@ -48,13 +51,13 @@ def error(text: str) -> str:
 
 
 def tried(name: str, text: str, lines: list[str]) -> str:
-    """Return what is wrong with a fixed script under PyTorch; "" for nothing."""
+    """Return what is wrong with a fixed script under PyTorch; "" for nothing, and for a fix that is a sentence."""
     if name in DETACHED:
         text += f"assert {DETACHED[name][1]} is not None\n"
     if name in CAUSES:  # whose fix may be said in words
         cause = CAUSES[name]
-        return forked(lambda: error(cause.checked(text if lines else cause.fixed()))) if cause.right else ""
-    return forked(lambda: error(text)) if lines else "no lines to change"
+        return forked(lambda: error(cause.checked(text))) if cause.right else ""
+    return forked(lambda: error(text)) if lines else ""
 
 
 def unlike(silent: Silent) -> str:
@@ -70,8 +73,8 @@ def main() -> int:
     scripts = {**BROKEN, **IN_WORDS, **SLIPS, **{name: text for name, (text, _) in DETACHED.items()}}
     again = {name for name in scripts if any(word in name for word in sys.argv[1:])}
     errors, fixes = (json.loads(path.read_text("utf-8")) if path.exists() else {} for path in (ERRORS, FIXES))
-    fixed = {n: forked(lambda text=text: fix(text, False)) for n, text in scripts.items() if n not in IN_WORDS}
-    fixed |= {n: forked(lambda text=cause.text: fix(text, True)) for n, cause in CAUSES.items()}
+    fixed = {n: forked(lambda text=text: fix(text)) for n, text in scripts.items() if n not in IN_WORDS}
+    fixed |= {n: forked(lambda cause=c: fix(cause.text, cause.fixed())) for n, c in CAUSES.items()}
     chosen = [name for name, (_, lines) in fixed.items() if name in again or fixes.get(name) != lines]
 
     import record_outputs  # noqa: F401  PyTorch is imported once, after gradcli's torch has run in other processes

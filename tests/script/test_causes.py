@@ -27,7 +27,7 @@ def test_the_cause_is_said_and_the_fix_that_is_shown_makes_the_script_right(name
     assert shown(result.changes) == TRIED[name]
     if cause.right:
         assert error_of(cause.checked(cause.text)) != ""
-        assert error_of(cause.checked(result.fixed(cause.text) if result.changes else cause.fixed())) == ""
+        assert error_of(cause.checked(result.fixed(cause.fixed()))) == ""
     else:  # said in words
         assert not result.changes
         assert [a.fix for a in result.answers] != []

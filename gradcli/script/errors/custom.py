@@ -6,11 +6,9 @@ import ast
 from collections.abc import Iterator
 from typing import Any
 
-from gradcli.script.errors import edits
 from gradcli.script.errors.failure import Answer, Failure
-from gradcli.script.errors.flow import Flow
-from gradcli.script.errors.source import Change, Text
-from gradcli.script.errors.syntax import bound, called, calls, elements, methods, owner_of, parts
+from gradcli.script.errors.source import Text
+from gradcli.script.errors.syntax import called, calls, elements, methods, owner_of, parts
 
 _TOPIC = "custom-function"
 
@@ -22,35 +20,9 @@ def saved(at: Failure, *_: str) -> Answer | None:
             names, count = [at.text.of(e) for e in elements(target)], len(at.value(tensors))
             number = f"{count} tensor{'s' * (count != 1)}" if count else "no tensors"
             reason = f"forward saves {number} for backward, and {at.code(at.line)} unpacks {len(names)}."
-            fix = "save in forward what backward reads, in that order"
-            return Answer(reason, fix, _saved_in_forward(at, names), _TOPIC)
+            fix = f"save in forward what backward reads, in that order: ctx.save_for_backward({', '.join(names)})"
+            return Answer(reason, fix, topic=_TOPIC)
     return None
-
-
-def _saved_in_forward(at: Failure, names: list[str]) -> list[Change]:
-    """Return the change that saves tensors in forward under the names that backward gives them."""
-    forward = _forward(at)
-    if forward is None:
-        return []
-    context, *arguments = [a.arg for a in forward.args.args]
-    saves, returns = calls(forward, "save_for_backward"), parts(forward, ast.Return)
-    assigned = bound(forward)
-    known = {*names} <= {*arguments} | assigned
-    if saves:
-        new = f"{at.text.of(saves[0].func)}({', '.join(names)})"
-        return at.text.edited(edits.instead(saves[0], new)) if known else []
-    if not known:
-        names = arguments if len(arguments) == len(names) else []
-    if not names or not returns or assigned & {*names} & {*arguments}:  # a new value of an argument
-        return []
-    return at.text.before(returns[-1], f"{context}.save_for_backward({', '.join(names)})")
-
-
-def _forward(at: Failure) -> ast.FunctionDef | None:
-    """Return the function that keeps what backward needs, of the class at the line: setup_context, or else forward."""
-    cls = next(at.text.around(ast.ClassDef), None)
-    named = {f.name: f for f in (methods(cls) if cls is not None else ()) if f.args.args}
-    return named.get("setup_context", named.get("forward"))
 
 
 def constant(at: Failure, text: Text) -> Answer:
@@ -73,18 +45,18 @@ def _computed(text: Text) -> Iterator[str]:
     named = {f.name: f for f in (methods(cls) if cls is not None else ()) if f.args.args}
     if not {"forward", "backward"} <= named.keys():
         return
-    flow, reads = Flow(text), {n.attr for n in parts(named["backward"], ast.Attribute)}
+    reads = {n.attr for n in parts(named["backward"], ast.Attribute)}
     for statement in parts(named["forward"], ast.Assign):
         match statement.targets:
-            case [ast.Attribute(ast.Name(), name)] if name in reads and _is_there(text, flow, statement.value):
+            case [ast.Attribute(ast.Name(), name)] if name in reads and _is_there(text, statement.value):
                 yield f"ctx.{name}"
     for call in calls(named["forward"], "save_for_backward"):
-        yield from (a.id for a in call.args if isinstance(a, ast.Name) and _is_there(text, flow, a))
+        yield from (a.id for a in call.args if isinstance(a, ast.Name) and _is_there(text, a))
 
 
-def _is_there(text: Text, flow: Flow, node: ast.expr) -> bool:
+def _is_there(text: Text, node: ast.expr) -> bool:
     """Return whether a value is computed at the line of a text."""
-    while isinstance(node, ast.Name) and (values := flow.of_name(node)):
+    while isinstance(node, ast.Name) and (values := text.values(node)):
         node = values[0]
     return node.lineno <= text.line <= (node.end_lineno or 0) and not isinstance(node, ast.Name | ast.Constant)
 
@@ -105,19 +77,14 @@ def called_directly(at: Failure, *_: str) -> Answer | None:
         cls: Any = at.value(owner_of(call))
         if isinstance(cls, type) and hasattr(cls, "apply") and hasattr(cls, "backward"):
             reason = f"{at.code(at.line)} calls {called(call)} itself; only apply passes ctx, and records the backward."
-            return Answer(reason, "call apply", at.text.edited(edits.renamed(call, "apply")), _TOPIC)
+            return Answer(reason, f"call {at.text.of(owner_of(call))}.apply", topic=_TOPIC)
     return None
 
 
 def unset(at: Failure, owner: str, name: str) -> Answer | None:
     """Return the answer where backward reads an attribute of ctx that forward does not set."""
-    for node in [n for n in parts(at.text.statement, ast.Attribute) if n.attr == name]:
-        forward, ctx = _forward(at), at.text.of(node.value)
-        if forward is None or not owner.endswith("Backward"):
-            return None
+    for node in [n for n in parts(at.text.statement, ast.Attribute) if n.attr == name and owner.endswith("Backward")]:
+        ctx = at.text.of(node.value)
         reason = f"{at.code(at.line)} reads {ctx}.{name}, and forward does not set it."
-        context, *arguments = [a.arg for a in forward.args.args]
-        returns = parts(forward, ast.Return)
-        changes = at.text.before(returns[-1], f"{context}.{name} = {name}") if name in arguments and returns else []
-        return Answer(reason, f"set it in forward, {context}.{name} = …", changes, _TOPIC)
+        return Answer(reason, f"set it in forward, {ctx}.{name} = …", topic=_TOPIC)
     return None

@@ -39,6 +39,11 @@ def is_whole(x: Any) -> bool:
     return is_tensor(x) and not x.is_floating_point()
 
 
+def message_of(error: BaseException) -> str:
+    """Return the text of an error; of an `assert`, which may have none, with its class before it."""
+    return "AssertionError: " * isinstance(error, AssertionError) + text_of(error)
+
+
 @dataclass(frozen=True)
 class Answer:
     """The reason of an error, in a sentence; its fix, the lines to change, and a topic of the guide."""
@@ -75,7 +80,7 @@ class Failure(Scene):
             return None
         begin, end = (span.lineno or 0, span.colno or 0), (span.end_lineno or line, span.end_colno or sys.maxsize)
         names = names_of(result)
-        return cls(script, line, names, result, text_of(error), begin, end, places, knows(error, names))
+        return cls(script, line, names, result, message_of(error), begin, end, places, knows(error, names))
 
     @classmethod
     def here(cls, scene: CallScene, line: int) -> Failure:

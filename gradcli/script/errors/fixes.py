@@ -1,10 +1,10 @@
-"""The smallest changes to the calls of a script that fix an error."""
+"""The smallest changes to the calls of a script that fix an error: each an edit of one expression or line."""
 
 from __future__ import annotations
 
 import ast
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from types import ModuleType
 from typing import Any
 
@@ -12,29 +12,80 @@ import numpy as np
 
 from gradcli.pytorch.tables import pytorch_names
 from gradcli.script.errors import edits
-from gradcli.script.errors.failure import Failure
-from gradcli.script.errors.flow import Flow
-from gradcli.script.errors.source import Change, Edit, Text
+from gradcli.script.errors.failure import Failure, is_whole
+from gradcli.script.errors.source import Change, Text
 from gradcli.script.errors.syntax import (
     called,
     calls,
-    decorators,
     elements,
-    end,
+    integer,
     keyword,
     last_name,
-    methods,
     owner_of,
     parts,
     receiver_of,
     start,
 )
+from gradcli.script.naming import is_tensor
 
 _OFF = ("no_grad", "inference_mode")  # where nothing is recorded
-_LIKE = ("zeros", "ones", "rand", "randn")  # makers that have a form for another tensor's shape
+
+# What the value must be of the part of a call that a row of `answers.txt` edits.
+_KINDS: Mapping[str, Callable[[Any], bool]] = {
+    "": lambda x: True,
+    "tensor": is_tensor,
+    "integers": is_whole,
+    "floats": lambda x: is_tensor(x) and x.is_floating_point(),
+    "outside": lambda x: is_tensor(x) and bool(((x < 0) | (x > 1)).any()),
+    "matrix": lambda x: is_tensor(x) and x.dim() == 2,
+    "class": lambda x: isinstance(x, type) and hasattr(x, "named_parameters"),
+}
 
 
-# Arguments
+def of_call(at: Failure, row: str) -> list[Change]:
+    """Return the edit of a part of a call that failed, as `answers.txt` states it: `mean,std operand {}.float()`.
+
+    The first word has the names of the functions, `*` for any.  The second is the part: the `call`, its `function`, or
+    that if it is a `builtin`, the `name` of a method, the `operand`, an argument by its index, or `+` for one more; and
+    behind a colon what its value must be.  The rest is what is written, with the code of the part, and of the `first`
+    argument.
+    """
+    functions, part, new = row.split(" ", 2)
+    part, _, kind = part.partition(":")
+    names = [] if functions == "*" else functions.split(",")
+    for call in at.failed_calls(*names) or (at.text.calls(*names) if names else ()):
+        node = _part(at.text, call, part)
+        if node is None or not _KINDS[kind](at.value(node)):
+            continue
+        if part == "+":
+            return at.text.edited(edits.appended(call, new, at.text))
+        if part == "name":
+            return at.text.edited(edits.renamed(call, new))
+        if part == "operand" and node is owner_of(call) and new.startswith("{}."):
+            return at.text.edited(edits.before_call(call, new.removeprefix("{}")))
+        first = _bare(at.text, call.args[0]) if call.args else ""
+        code = _bare(at.text, node) if new.startswith("{}.") else at.text.of(node)
+        return at.text.edited(edits.instead(node, new.format(code, first=first)))
+    return []
+
+
+def _part(text: Text, call: ast.Call, part: str) -> ast.expr | None:
+    """Return a part of a call that a row names; None where the call has none."""
+    match part:
+        case "operand":
+            return text.operand(call)
+        case "function" | "name":
+            return call.func
+        case "builtin":
+            return call.func if isinstance(call.func, ast.Name) else None
+        case "+":
+            return call
+    return next(iter(call.args[int(part) :]), None)
+
+
+def _bare(text: Text, node: ast.expr) -> str:
+    """Return the code of an expression, in brackets where a dot behind it needs them."""
+    return text.of(node) if edits.is_simple(node) else f"({text.of(node)})"
 
 
 def with_argument(text: Text, name: str, value: str, *functions: str) -> list[Change]:
@@ -44,18 +95,6 @@ def with_argument(text: Text, name: str, value: str, *functions: str) -> list[Ch
         added = edits.instead(known.value, value) if known else edits.appended(call, f"{name}={value}", text)
         return text.edited(added)
     return []
-
-
-def with_randomness(at: Failure) -> list[Change]:
-    """Return the fix that gives each element of vmap random numbers of its own."""
-    maps = calls(at.text.tree, "vmap")
-    return at.text.edited(edits.appended(maps[0], 'randomness="different"', at.text)) if maps else []
-
-
-def second(at: Failure) -> list[Change]:
-    """Return the fix from the gradient of a gradient to its Jacobian: jacrev(grad(f)) for grad(grad(f))."""
-    outer = [c for c in calls(at.text.tree, "grad") if any(called(a) == "grad" for a in c.args[:1])]
-    return at.text.edited(edits.instead(outer[0].func, "torch.func.jacrev")) if outer else []
 
 
 def summed(text: Text, name: str) -> list[Change]:
@@ -73,50 +112,14 @@ def summed(text: Text, name: str) -> list[Change]:
     return []
 
 
-def of_a_list(at: Failure) -> list[Change]:
-    """Go back from the sum of a list, or of the values of a dictionary: sum(losses).backward()."""
-    owner = at.text.owners("backward")[0]
-    values = ".values()" * isinstance(at.value(owner), dict)
-    return at.text.edited(edits.instead(owner, f"sum({at.text.of(owner)}{values})"))
-
-
-def of_the_whole(text: Text, whole: str) -> list[Change]:
-    """Return the fix that differentiates by a whole tensor and then takes the part: grad(u, xt)[0][:, 0:1].
-
-    Other gradients by parts of that tensor are changed as well.
-    """
-    first = {node.value: node for node in parts(text.tree, ast.Subscript)}
-    new: list[Edit] = []
-    for call in [c for c in calls(text.tree, "grad") if len(c.args) > 1]:
-        argument, *others = elements(call.args[1])
-        values = [] if others else (argument, *Flow(text).of_name(argument))
-        for behind in [b for value in values if (b := _part_of(text, value, whole))][:1]:
-            new += edits.instead(argument, whole)
-            if call in first:
-                new.append((end(first[call]), end(first[call]), behind))
-            else:  # g, = grad(y, w)
-                new += edits.wrapped(call, "(", f"[0]{behind},)")
-    return text.edited(new)
-
-
-def _part_of(text: Text, part: ast.AST, whole: str) -> str:
-    """Return what takes a part of a tensor, or changes its shape: [0] of W[0]; "" for another expression."""
-    match part:
-        case ast.Subscript(tensor, index) if text.of(tensor) == whole:
-            return f"[{text.of(index)}]"
-        case ast.Call(ast.Attribute(tensor, "view" | "reshape" | "flatten" as name), args) if text.of(tensor) == whole:
-            return f".{name}({', '.join(map(text.of, args))})"
-    return ""
-
-
 def other_weight(text: Text, y: Sequence[int], v: Sequence[int]) -> list[Change]:
     """Give backward, or grad, a v of the shape of y: the same numbers where there are as many, or ones."""
     for call in text.calls("backward", "grad"):
-        receiver, weight = weighted(text, call)
-        if isinstance(weight, ast.List | ast.Tuple):  # a v for each of several
-            pairs = zip(weight.elts, getattr(call.args[0], "elts", ()), strict=False)
-            return text.edited([e for v, y in pairs for e in edits.behind(v, f".reshape({text.of(y)}.shape)")])
-        return text.edited(_other(text, weight, receiver, y, v)) if weight is not None else []
+        code, weight = weighted(text, call)
+        if weight is not None and not isinstance(weight, ast.List | ast.Tuple):
+            is_reshaped = math.prod(v) == math.prod(y)
+            new = edits.behind(weight, f".reshape({code}.shape)")
+            return text.edited(new if is_reshaped else edits.instead(weight, f"torch.ones_like({code})"))
     return []
 
 
@@ -127,61 +130,7 @@ def weighted(text: Text, call: ast.Call) -> tuple[str, ast.expr | None]:
     named = keyword(call, "gradient", "grad_outputs")
     weight = next(iter(call.args[2 if is_grad else int(is_argument) :]), named.value if named else None)
     y = call.args[0] if is_argument and call.args else receiver
-    code = text.of(y)
-    return code if y is None or edits.is_simple(y) else f"({code})", weight
-
-
-def _other(text: Text, weight: ast.expr, receiver: str, y: Sequence[int], v: Sequence[int]) -> list[Edit]:
-    if math.prod(v) == math.prod(y):
-        return edits.behind(weight, f".reshape({receiver}.shape)")
-    origin = next(iter(Flow(text).of_name(weight)), None)
-    if isinstance(origin, ast.Call) and called(origin) in _LIKE and y:
-        return edits.instead(origin, f"torch.{called(origin)}_like({receiver})")
-    return edits.instead(weight, f"torch.ones_like({receiver})" if y else "torch.tensor(1.0)")
-
-
-def solved(at: Failure) -> list[Change]:
-    """Call torch.linalg.solve(A, b) instead of torch.solve(b, A), which returned a pair."""
-    result = []
-    for call in [c for c in at.text.calls("solve") if len(c.args) == 2]:
-        result += [
-            *edits.instead(call.func, "torch.linalg.solve"),
-            *edits.instead(call.args[0], at.text.of(call.args[1])),
-        ]
-        result += edits.instead(call.args[1], at.text.of(call.args[0]))
-        match at.text.statement:
-            case ast.Assign([ast.Tuple([first, *_]) as pair], value) if value is call:
-                result = [*edits.instead(pair, at.text.of(first)), *result]
-    return at.text.edited(result)
-
-
-def by_matmul(at: Failure) -> list[Change]:
-    """Multiply by matmul, which takes vectors, matrices and stacks of them."""
-    products = at.failed_calls("mm", "mv", "dot", "bmm")[:1]
-    return at.text.edited([e for c in products for e in edits.renamed(c, "matmul")])
-
-
-def floating(at: Failure) -> list[Change]:
-    """Convert integers to floating point before their mean is computed: x.float().mean(), torch.mean(x.float())."""
-    for call in at.failed_calls("mean", "std", "var"):
-        is_function = isinstance(at.value(owner_of(call)), ModuleType)
-        new = edits.behind(call.args[0], ".float()") if is_function else edits.before_call(call, ".float()")
-        return at.text.edited(new)
-    return []
-
-
-def without_out(at: Failure) -> list[Change]:
-    """Give a result its name by an assignment, instead of out=."""
-    call = getattr(at.text.statement, "value", at.text.statement)
-    out = keyword(call, "out") if isinstance(call, ast.Call) else None
-    if not isinstance(call, ast.Call) or out is None:
-        return []
-    before = [a for a in (*call.args, *(k.value for k in call.keywords)) if start(a) < start(out)]
-    named = (start(call), start(call), f"{at.text.of(out.value)} = ")
-    return at.text.edited([named, (end(max(before, key=start)), end(out), "")]) if before else []
-
-
-# Recorded, or not
+    return "" if y is None else _bare(text, y), weight
 
 
 def recorded(text: Text) -> list[Change]:
@@ -195,23 +144,16 @@ def recorded(text: Text) -> list[Change]:
     return text.edited(edits.instead(max(above, key=start).args[0], "True")) if above else []
 
 
-def not_inference(at: Failure) -> list[Change]:
-    """Compute without recording, instead of inference_mode, whose tensors autograd never uses."""
-    blocks = [item.context_expr for block in parts(at.text.tree, ast.With) for item in block.items]
-    result = [e for e in blocks if last_name(e) == "inference_mode"] + decorators(at.text.tree, "inference_mode")
-    return at.text.edited(edits.renamed(min(result, key=start), "no_grad")) if result else []
-
-
-def twice_differentiable(text: Text) -> list[Change]:
-    """Remove @once_differentiable."""
-    return [text.instead_of(d) for d in decorators(text.tree, "once_differentiable")[:1]]
-
-
-def _is_of_numpy(at: Failure, function: ast.expr) -> bool:
-    """Return whether the script calls a function of NumPy's: np.sin, np.linalg.norm."""
-    while isinstance(function, ast.Attribute):
-        function = function.value
-    return at.value(function) is np
+def _of_numpy(at: Failure, candidates: Sequence[ast.Call]) -> list[ast.Call]:
+    """Return the calls of NumPy's functions among some: np.sin, np.linalg.norm."""
+    result = []
+    for call in candidates:
+        function = call.func
+        while isinstance(function, ast.Attribute):
+            function = function.value
+        if at.value(function) is np:
+            result.append(call)
+    return result
 
 
 def torch_has(name: str) -> bool:
@@ -221,73 +163,23 @@ def torch_has(name: str) -> bool:
 
 def in_torch(at: Failure) -> list[Change]:
     """Return the change that calls PyTorch's functions for NumPy's of the same names: torch.sin(x) for np.sin(x)."""
-    names = [c.func for c in calls(at.text.statement) if _is_of_numpy(at, c.func)]
-    known = [f for f in names if isinstance(f, ast.Attribute) and isinstance(f.value, ast.Name) and torch_has(f.attr)]
-    same = len(known) == len(names)
+    functions = [c.func for c in _of_numpy(at, calls(at.text.statement))]
+    known = [f for f in functions if isinstance(f, ast.Attribute) and torch_has(f.attr)]
+    known = [f for f in known if isinstance(f.value, ast.Name)]
+    same = len(known) == len(functions)
     return at.text.edited([e for f in known for e in edits.instead(f.value, "torch")]) if same else []
 
 
 def detached(at: Failure) -> list[Change]:
-    """Detach tensors before NumPy reads them: x.detach().numpy(), np.sin(x.detach())."""
-    text = at.text
-    for call in text.calls("numpy"):
-        return text.edited(edits.before_call(call, ".detach()"))
-    arguments = [c.args[0] for c in calls(text.statement) if c.args and _is_of_numpy(at, c.func)]
-    for argument in arguments:
-        if isinstance(argument, ast.ListComp | ast.List):
-            each = [argument.elt] if isinstance(argument, ast.ListComp) else argument.elts
-            return text.edited([e for x in each for e in edits.behind(x, ".detach()")])
-    result = [
-        argument
-        for argument in arguments
-        if getattr(x := at.value(argument), "requires_grad", False)
-        or (isinstance(x, list) and any(getattr(e, "requires_grad", False) for e in x))
-    ]
-    for argument in result or arguments:
-        listed = isinstance(at.value(argument), list)
-        new = f"[e.detach() for e in {text.of(argument)}]"
-        return text.edited(edits.instead(argument, new) if listed else edits.behind(argument, ".detach()"))
+    """Detach a tensor before NumPy reads it: x.detach().numpy(), np.sin(x.detach())."""
+    for call in at.text.calls("numpy"):
+        return at.text.edited(edits.before_call(call, ".detach()"))
+    arguments = [c.args[0] for c in _of_numpy(at, at.failed_calls()) if c.args]
+    for argument in sorted(arguments, key=lambda a: not getattr(at.value(a), "requires_grad", False)):
+        is_list = isinstance(argument, ast.List | ast.ListComp) or isinstance(at.value(argument), list)
+        new = f"[e.detach() for e in {at.text.of(argument)}]" if is_list else f"{_bare(at.text, argument)}.detach()"
+        return at.text.edited(edits.instead(argument, new))
     return []
-
-
-def cloned(at: Failure) -> list[Change]:
-    """Copy a computed tensor's numbers, instead of the tensor."""
-    text = at.text
-    for call in [c for c in text.calls("deepcopy") if c.args]:
-        value, name = at.value(call.args[0]), text.of(call.args[0])
-        if hasattr(value, "grad_fn"):
-            return text.edited(edits.instead(call, f"{name}.detach().clone()"))
-        if isinstance(value, dict) and _computed(value):
-            return text.edited(edits.instead(call, f"{{k: v.detach().clone() for k, v in {name}.items()}}"))
-    return []
-
-
-def forgotten(at: Failure) -> list[Change]:
-    """Set attributes that are computed tensors to None, before their object is copied."""
-    text = at.text
-    for call in [c for c in text.calls("deepcopy") if c.args]:
-        value, name = at.value(call.args[0]), text.of(call.args[0])
-        inner = {} if hasattr(value, "grad_fn") else getattr(value, "__dict__", {})
-        if names := _computed(inner):
-            return text.replaced(text.statement, *(f"{name}.{n} = None" for n in names), text.of(text.statement))
-    return []
-
-
-def _computed(values: Mapping[str, Any]) -> list[str]:
-    return [key for key, x in values.items() if getattr(x, "grad_fn", None) is not None]
-
-
-def available_device(at: Failure) -> list[Change]:
-    """Return the change that chooses the GPU only where there is one."""
-    values = [a for c in calls(at.main.tree) for a in (*c.args, *(k.value for k in c.keywords))]
-    values += [s.value for s in parts(at.main.tree, ast.Assign)]
-    names = [v for v in values if isinstance(v, ast.Constant) and str(v.value).startswith("cuda")]
-    written = [(v, at.main.of(v)) for v in names]
-    new = "{0} if torch.cuda.is_available() else {1}cpu{1}"
-    return at.main.edited([e for v, code in written for e in edits.instead(v, new.format(code, code[-1]))])
-
-
-# Gradients
 
 
 def if_there(text: Text, grad: str) -> list[Change]:
@@ -297,32 +189,18 @@ def if_there(text: Text, grad: str) -> list[Change]:
     return []
 
 
-def as_a_tensor(at: Failure) -> list[Change]:
-    """Set .grad to a tensor of the right shape, where a script sets it to a number, or to one of another shape."""
-    match at.text.statement:
-        case ast.Assign([ast.Attribute(tensor), *_], value):
-            name, code = at.text.of(tensor), at.text.of(value)
-            new = f"torch.{called(value) if called(value) in _LIKE else 'zeros'}_like({name})"
-            is_number = not isinstance(value, ast.Call)
-            return at.text.edited(edits.instead(value, f"torch.full_like({name}, {code})" if is_number else new))
+def resized(at: Failure, kinds: Sequence[str], sizes: Sequence[int], new: Sequence[int]) -> list[Change]:
+    """Return the fix that gives the layer of some kinds that is created with some sizes other ones."""
+    text = at.main
+    for call in [c for c in calls(text.tree) if called(c).startswith(tuple(kinds))]:
+        nodes = [_number(text, a) for a in call.args[: len(sizes)]]
+        if [integer(n) for n in nodes] == [*sizes]:
+            pairs = [(n, b) for n, a, b in zip(nodes, sizes, new, strict=True) if a != b]
+            return text.edited([e for node, size in pairs for e in edits.instead(node, str(size))])
     return []
 
 
-def more_returned(at: Failure, name: str, count: int) -> list[Change]:
-    """Return the fix that makes the backward of a class return None for further arguments of forward."""
-    classes = [c for c in parts(at.main.tree, ast.ClassDef) if c.name == name]
-    functions = [f for c in classes for f in methods(c, "backward")]
-    for value in [r.value for f in functions for r in parts(f, ast.Return) if r.value is not None]:
-        if isinstance(value, ast.List):  # a list is one thing
-            return at.main.edited(edits.listed(value, value.elts, at.main))
-        values = value.elts if isinstance(value, ast.Tuple) else [value]
-        return at.main.edited(edits.listed(value, [*values, *[ast.Constant(None)] * count], at.main)) if count else []
-    return []
-
-
-# Modules
-
-
-def begun(text: Text) -> list[Change]:
-    """Return the change that calls super().__init__() before a module assigns its first part."""
-    return text.replaced(text.statement, "super().__init__()", text.of(text.statement))
+def _number(text: Text, node: ast.expr) -> ast.expr:
+    """Return where the number of an argument is written: there, or in the only assignment to its name."""
+    values = text.values(node)
+    return values[0] if len(values) == 1 else node

@@ -10,7 +10,6 @@ from gradcli.record.naming import is_tensor
 from gradcli.record.record import CallSite, Operation
 from gradcli.script.errors import edits, fixes
 from gradcli.script.errors.failure import Answer, Failure
-from gradcli.script.errors.flow import Flow
 from gradcli.script.errors.history import History
 from gradcli.script.errors.source import Change, Edit, Text
 from gradcli.script.errors.syntax import called, calls, owner_of, parts
@@ -166,7 +165,7 @@ def _two_losses(at: Failure, operation: Operation, first: Text, reason: str) -> 
     stepped = {q for s in uses for x in _changed(at, s) for q in at.known.tensors_in(x)}
     if not stepped:
         return None
-    if changes := _cut_off(at, operation, Flow(first).back(one), Flow(text).back(other), stepped):
+    if changes := _cut_off(at, operation, text.back(one), text.back(other), stepped):
         said = f"{reason} The weights that are changed in between do not need the gradients of that part."
         return Answer(said, "cut it off from the first loss, with detach()", changes)
     change = at.code(uses[-1].lineno)

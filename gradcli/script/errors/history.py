@@ -8,11 +8,9 @@ from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
-from gradcli.record.naming import is_tensor
-from gradcli.record.record import Cut, Quantity
+from gradcli.record.record import Cut
 from gradcli.script.errors import custom, edits, fixes, updates
-from gradcli.script.errors.failure import Answer, Failure, dtype_of
-from gradcli.script.errors.flow import Flow
+from gradcli.script.errors.failure import Answer, Failure
 from gradcli.script.errors.source import Change, Edit, Text, changed
 from gradcli.script.errors.syntax import (
     called,
@@ -23,7 +21,6 @@ from gradcli.script.errors.syntax import (
     owner_of,
     parts,
     receiver_of,
-    requires_target,
     start,
 )
 from gradcli.script.known import CutLine, Known
@@ -42,7 +39,6 @@ _BACK = {
     *("LongTensor", "new_tensor"),
 }
 _MODULES = ("np", "numpy", "math")
-_PROBABLE = ("softmax", "log_softmax", "sigmoid", "detach", "exp")  # what leaves the largest the largest
 _SAMPLE = ".sample()"
 _LISTS = ast.List | ast.ListComp | ast.Tuple
 
@@ -53,13 +49,9 @@ class History:
     def __init__(self, text: Text, known: Known) -> None:
         self.text, self.known = text, known
         self.needs_numpy = False  # whether NumPy computes something on the way that has no function in torch
+        self.has_edits = True  # whether edits of expressions keep all in the graph
         back = [c for c in text.calls("backward", "grad") if owner_of(c) is not None]
         self.root = _root(text, back[0]) if back else ""  # what backward is called of
-
-    @cached_property
-    def flow(self) -> Flow:
-        """The values assigned to names in the text."""
-        return Flow(self.text)
 
     @cached_property
     def way(self) -> list[ast.expr]:
@@ -67,7 +59,7 @@ class History:
         statement = self.text.statement
         children = [] if hasattr(statement, "body") else [*ast.iter_child_nodes(statement)]
         own = [n for n in children if isinstance(n, ast.expr)]
-        return [*own, *self.flow.back(statement)] if children else own
+        return [*own, *self.text.back(statement)] if children else own
 
     def cuts(self) -> list[CutLine]:
         """Return the cuts on the way, the nearest first."""
@@ -111,11 +103,6 @@ class History:
                 return next(iter(calls(self.text.tree, "backward")), None)
         return None
 
-    def required(self, name: str) -> list[ast.stmt]:
-        """Return the statements that make a tensor require a gradient: loss.requires_grad = True."""
-        targets = ((s, requires_target(s)) for s in self.text.statements())
-        return [s for s, target in targets if target is not None and self.text.of(target) == name]
-
     def kept(self) -> list[Change]:
         """Return the changes that keep the values in the graph: tensors for numbers, PyTorch for NumPy."""
         result: dict[ast.stmt, dict[Edit, None]] = {}
@@ -128,7 +115,7 @@ class History:
             ast.parse(changed(self.text.source, changes))
         except SyntaxError:
             return []
-        return [] if self.needs_numpy else changes
+        return changes if self.has_edits and not self.needs_numpy else []
 
     def _edits(self, node: ast.AST, statement: Any) -> Iterator[Edit]:
         """Yield the edits of a node, if numbers were detached in it or before it."""
@@ -153,28 +140,19 @@ class History:
 
     def _unwrapped(self, node: ast.Call, inner: ast.expr, alone: bool) -> Iterator[Edit]:
         bare = alone or edits.is_simple(inner)
+        if any(isinstance(n, ast.Constant | _LISTS) for n in getattr(inner, "elts", ())):
+            self.has_edits = False  # numbers among tensors
         before, after = ("torch.stack(", ")") if self._is_list(inner) else ("", "") if bare else ("(", ")")
         yield start(node), start(inner), before
-        yield from self._stacked(inner)
         yield end(inner), end(node), after
-
-    def _stacked(self, inner: ast.expr) -> Iterator[Edit]:
-        """Yield the edits that make tensors of the numbers and the lists in a list."""
-        for part in inner.elts if isinstance(inner, ast.List | ast.Tuple) else ():
-            match part:
-                case ast.List() | ast.Tuple():
-                    yield from edits.wrapped(part, "torch.stack(")
-                    yield from self._stacked(part)
-                case ast.Constant(int() | float()) | ast.UnaryOp(ast.USub(), ast.Constant(int() | float())):
-                    yield from edits.instead(part, f"torch.tensor({float(ast.literal_eval(part))})")
 
     def _is_list(self, node: ast.expr) -> bool:
         """Return whether an expression is a list, or a name to which one is assigned."""
-        return any(isinstance(e, _LISTS) for e in (node, *self.flow.of_name(node)))
+        return any(isinstance(e, _LISTS) for e in (node, *self.text.values(node)))
 
     def _is_cut_off(self, node: ast.AST) -> bool:
         """Return whether numbers were detached at a node, or on the way to it."""
-        return any(True for e in (node, *self.flow.back(node)) for _ in self._at(e))
+        return any(True for e in (node, *self.text.back(node)) for _ in self._at(e))
 
 
 def _root(text: Text, call: ast.Call) -> str:
@@ -197,7 +175,9 @@ def detached_answer(at: Failure, name: str, cut: CutLine, history: History, to: 
     jumps = [how for how in cut.hows if how.kind in ("DISCRETE", "INDICES") and not how.is_cast]
     if jumps and "DETACHED" not in kinds:
         fix = f"use a loss of {_jumping(text, jumps[0])}: a step function has the derivative 0"
-        return Answer(reason, fix, _smooth_loss(at, text, cut, history))
+        fix += "; cross_entropy takes the scores of classes" * (jumps[0].code == "argmax")
+        compared = parts(text.statement, ast.Compare) if jumps[0].code in ("gt", "lt", "ge", "le") else []
+        return Answer(reason, fix, text.edited([e for n in compared[:1] for e in edits.instead(n, text.of(n.left))]))
     changes = history.kept()
     if len(hows) == 1 and kinds <= {"DETACHED", "COPIED"}:
         fix = (
@@ -238,14 +218,10 @@ def number(at: Failure) -> Answer | None:
 
 def _unrecorded(at: Failure, text: Text, name: str, reason: str) -> Answer:
     """Return the answer about what was computed where nothing is recorded."""
-    around = [d for f in text.around(ast.FunctionDef) for d in f.decorator_list]
-    is_once = any(last_name(d) == "once_differentiable" for d in around)
-    if is_once and (once := fixes.twice_differentiable(text)):
-        return Answer(
-            f"{reason}: once_differentiable has it.",
-            "remove it: a backward of PyTorch's operations can be recorded",
-            once,
-        )
+    function = next(text.around(ast.FunctionDef), None)
+    if function is not None and any(last_name(d) == "once_differentiable" for d in function.decorator_list):
+        fix = "remove it: a backward of PyTorch's operations can be recorded"
+        return Answer(f"{reason}: once_differentiable has it.", fix)
     if changes := updates.kept_leaves(text):
         return Answer(f"{reason}: the name now belongs to a new tensor.", "change the tensor in place", changes)
     changes = fixes.recorded(text)
@@ -255,13 +231,9 @@ def _unrecorded(at: Failure, text: Text, name: str, reason: str) -> Answer:
         fix = "use a block, with torch.no_grad():, around what needs no gradient; or switch the recording on again"
         return Answer(f"{reason}: {where} switches recording off for good.", fix, changes)
     fix = f"compute {name} without no_grad(); such a block is for what needs no gradient"
-    function = next(text.around(ast.FunctionDef), None)
     if not changes and function is not None:  # a caller is in such a block
-        fix = f"record in {function.name}, whose caller does not"
-        head = text.lines[function.lineno - 1]
-        indent = head[: len(head) - len(head.lstrip())]
-        changes = [text.instead(function.lineno, f"{indent}@torch.enable_grad()", head)]
-    return Answer(reason + ": no_grad() records nothing.", fix, changes)
+        fix = f"record in {function.name}, whose caller does not: write @torch.enable_grad() above it"
+    return Answer(f"{reason}: no_grad() records nothing.", fix, changes)
 
 
 def _jumping(text: Text, how: Cut) -> str:
@@ -271,53 +243,3 @@ def _jumping(text: Text, how: Cut) -> str:
     for node in parts(text.statement, ast.Compare):
         return f"{text.of(node.left)} itself, not of {text.of(node)}"
     return f"what {how.code} is given"
-
-
-def _smooth_loss(at: Failure, text: Text, cut: CutLine, history: History) -> list[Change]:
-    """Return a smooth loss instead of a step function: of the compared numbers; of class scores, the cross-entropy."""
-    compared = parts(text.statement, ast.Compare)
-    if compared and cut.hows[0].code in ("gt", "lt", "ge", "le"):
-        return text.edited(edits.instead(compared[0], text.of(compared[0].left)))
-    loss = text.on(at.line).assigned(history.root)
-    if loss is None:
-        return []
-    for call in text.calls("argmax", "max"):
-        scores: ast.AST = text.operand(call) or call
-        while isinstance(scores, ast.Call) and called(scores) in _PROBABLE:
-            scores = text.operand(scores) or ast.Pass()
-        known = _shape(at, scores)  # unless they are computed in the line
-        for label in ast.walk(loss[1]):
-            x, sizes = at.value(label), _shape(at, label)
-            if len(sizes) != 1 or (known and sizes != known[:-1]) or at.known.cut_of(at.known.of(x)) is not None:
-                continue
-            if not _is_of(history.flow, label, call) and _are_classes(at.known.of(x), known[-1] if known else None):
-                whole = ".long()" * (dtype_of(x) != "int64")
-                name, inner = _named_there(history.flow, loss[1], call, scores)
-                new = f"torch.nn.functional.cross_entropy({name}, {text.of(label)}{whole})"
-                return text.edited([*inner, *edits.instead(loss[1], new)]) if name else []
-    return []
-
-
-def _is_of(flow: Flow, node: ast.AST, call: ast.Call) -> bool:
-    """Return whether a value was computed from what a call returns."""
-    return any(n is call for e in flow.back(node) for n in ast.walk(e))
-
-
-def _named_there(flow: Flow, loss: ast.expr, call: ast.Call, scores: ast.AST) -> tuple[str, list[Edit]]:
-    """Return the code of scores where a loss is computed; in another function, with the edits that return them."""
-    if flow.scope(call) is flow.scope(loss):
-        return flow.text.of(scores), []
-    names = [n for n in ast.walk(loss) if isinstance(n, ast.Name) and _is_of(flow, n, call)]
-    return (flow.text.of(names[0]), edits.instead(call, flow.text.of(scores))) if names else ("", [])
-
-
-def _are_classes(x: Quantity | None, count: int | None) -> bool:
-    """Return whether all elements of a tensor are integers from 0, below a count if that is known."""
-    numbers = None if x is None else x.numbers.whole
-    if numbers is None:
-        return False
-    return bool(((numbers >= 0) & (numbers % 1 == 0)).all()) and (count is None or bool((numbers < count).all()))
-
-
-def _shape(at: Failure, node: ast.AST) -> tuple[int, ...]:
-    return tuple(getattr(at.value(node), "shape", ()))

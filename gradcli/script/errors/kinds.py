@@ -13,12 +13,13 @@ from gradcli.record.naming import is_tensor
 from gradcli.record.record import CallSite, Operation
 from gradcli.script.errors import edits, finite, fixes, leaves, operands, updates
 from gradcli.script.errors.failure import Answer, Failure
-from gradcli.script.errors.flow import Flow
 from gradcli.script.errors.freed import repeated
 from gradcli.script.errors.history import History, detached_answer
 from gradcli.script.errors.none import none
 from gradcli.script.errors.syntax import calls, elements, parts, receiver_of
 from gradcli.script.known import is_custom, line_at
+from gradcli.script.naming import is_tensor
+from gradcli.text.wrapping import in_words
 
 # Why a step needs a value for its backward, by the operation and whether that is its result.
 _NEEDS = {
@@ -73,7 +74,9 @@ def in_place(
     if how != "step" and not updates.is_unrecorded(text) and not of_data:
         lines = {s.line for s in (*sites, changed) if s.file == text.file}
         changes = [c for n in sorted(lines) for c in updates.out_of_place(text.on(n))]
-        return Answer(reason, "compute a new tensor instead, so that the old values stay", list(dict.fromkeys(changes)))
+        fix = "compute a new tensor instead, so that the old values stay"
+        fix += "" if changes else "; elements that are set one by one can be collected in a list, and stacked"
+        return Answer(reason, fix, list(dict.fromkeys(changes)))
     if answer := repeated(at, operation, reason, ", with the weights from before the change"):
         return answer
     what = "the optimizer's step" if how == "step" else "the change"
@@ -148,13 +151,6 @@ def no_root(at: Failure, y: Any) -> Answer:
     return leaves.required(reason, leaves.requiring(at.text, name, at.quantity(y)))
 
 
-def in_a_map(at: Failure, y: Any) -> Answer:
-    """Return the answer about a gradient that is asked for in a function that vmap calls."""
-    name = at.called_name(y, "the output")
-    reason = f"inside vmap, {name} represents all elements at once, and autograd has no graph of it."
-    return Answer(reason, "use torch.func.grad of a function of one element, which vmap can map: vmap(grad(f))")
-
-
 def numpy_of(at: Failure) -> Answer:
     """Return the answer about a tensor that NumPy reads: on the way to a loss, or for what needs no gradient."""
     reason = "NumPy records no graph, so its results have no gradient."
@@ -162,7 +158,7 @@ def numpy_of(at: Failure) -> Answer:
         roots = [receiver_of(c) for c in calls(place.text.tree, "backward") if c.lineno > place.line]
         for root in filter(None, roots):
             match place.text.statement:
-                case ast.Assign([target], value) if value in Flow(place.text).back(root):
+                case ast.Assign([target], value) if value in place.text.back(root):
                     name = place.text.of(target)
                     how = "starts from" if name == place.text.of(root) else "goes back through"
                     fix = f"compute {name} with PyTorch's functions: torch.log(x) instead of np.log(x)"
@@ -218,10 +214,9 @@ def unused(at: Failure, x: int, roots: Sequence[int], base: int | None) -> Answe
     whole = "" if base is None else at.called_name(base, "")
     _, reached = at.known.behind(roots)
     if whole and base in reached:
-        changes = fixes.of_the_whole(at.text, whole)
         reason = f"{outputs} is computed from {whole}, and {name} is another tensor: a view that was taken of it."
-        fix = f"take the gradient with respect to {whole}, and then that part of it"
-        return Answer(reason, fix if changes else f"{fix}: torch.autograd.grad({outputs}, {whole})[0][…]", changes)
+        fix = f"take the gradient with respect to {whole}, and then that part of it: torch.autograd.grad({outputs}, "
+        return Answer(reason, f"{fix}{whole})[0][…]")
     _, origins = at.known.behind([x])
     for q in sorted(origins & reached - {x}):
         if q not in at.known.producers and (leaf := at.called_name(q, "")):
@@ -263,9 +258,19 @@ def nan(at: Failure, number: int) -> Answer:
 def other_count(at: Failure, name: str, expected: int, count: int) -> Answer:
     """Return the answer where a backward returns another number of gradients than forward has arguments."""
     reason = f"backward returns a gradient for each argument of forward, None for what has none: {expected} of them."
-    return Answer(
-        reason, "return as many gradients as forward has arguments", fixes.more_returned(at, name, expected - count)
-    )
+    return Answer(reason, f"return {expected} gradients in place of {count}")
+
+
+def asserted(at: Failure) -> Answer | None:
+    """Return the answer about an `assert` of the script's own, with the numbers that it compares."""
+    match at.text.statement:
+        case ast.Assert(test):
+            compared = {at.text.of(n): at.value(n) for n in ast.walk(test) if isinstance(n, ast.Name | ast.Attribute)}
+            known = [f"{code} is {x}" for code, x in compared.items() if x is None or isinstance(x, int | float | str)]
+            said = f": {in_words(known)}" if known else ""
+            reason = f"{at.code(at.line)} requires that `{at.text.of(test)}` holds, and it does not{said}."
+            return Answer(reason, "correct what is compared where it is computed, or the condition")
+    return None
 
 
 def no_tensor(at: Failure, *facts: Any) -> Answer | None:

@@ -1,16 +1,15 @@
-"""Changes to a script where it makes a tensor: so that it requires a gradient, or is a leaf, or none of the two."""
+"""Changes to a script where it makes a tensor: so that it requires a gradient, or is a leaf."""
 
 from __future__ import annotations
 
 import ast
 
 from gradcli.record.record import Quantity
-from gradcli.script.errors import edits, fixes
+from gradcli.script.errors import edits
 from gradcli.script.errors.failure import Answer, Failure
-from gradcli.script.errors.flow import Flow
 from gradcli.script.errors.history import History, detached_answer
 from gradcli.script.errors.source import Change, Text
-from gradcli.script.errors.syntax import called, calls, end, keyword, parts, requires_target, start
+from gradcli.script.errors.syntax import called, calls, keyword, parts, requires_target, start
 
 # Functions that make tensors, and take requires_grad.
 MAKERS = {
@@ -33,30 +32,23 @@ def requiring(text: Text, name: str, x: Quantity | None = None) -> list[Change]:
 
     `x` is the quantity of that name: its numbers may be integers, which cannot.
     """
-    if of_the_whole := _of_the_whole(text, name):
-        return of_the_whole
-    whole = x is not None and not x.dtype.startswith(("float", "bfloat"))
-    real = ".float()" * whole
+    for part in filter(None, map(requires_target, text.statements())):  # x for x[0] in x[0].requires_grad_()
+        whole = part
+        while isinstance(whole, ast.Subscript):
+            whole = whole.value
+        if whole is not part and text.of(whole) == name:
+            return text.edited(edits.instead(part, name))
+    are_whole = x is not None and not x.dtype.startswith(("float", "bfloat"))
+    real = ".float()" * are_whole
     for call in _creations(text, name):
         if _is_of_self(text, call):
             return text.edited(edits.wrapped(call, "torch.nn.Parameter(", f"{real})"))
         if called(call) not in MAKERS:
             return text.edited(edits.behind(call, f"{real}.requires_grad_()"))
-        dtype = ["dtype=torch.float32"] if whole and called(call) != "Variable" else []
+        dtype = ["dtype=torch.float32"] if are_whole and called(call) != "Variable" else []
         if said := keyword(call, "requires_grad"):
             return text.edited(edits.instead(said.value, ", ".join(["True", *dtype])))
         return text.edited(edits.appended(call, ", ".join([*dtype, "requires_grad=True"]), text))
-    return []
-
-
-def _of_the_whole(text: Text, name: str) -> list[Change]:
-    """Return the fix that makes a whole tensor require a gradient, not a part: x for x[0] in x[0].requires_grad_()."""
-    for statement in text.statements():
-        part = whole = requires_target(statement)
-        while isinstance(whole, ast.Subscript):
-            whole = whole.value
-        if part is not None and whole is not part and text.of(whole) == name:
-            return text.edited(edits.instead(part, name))
     return []
 
 
@@ -68,8 +60,8 @@ def _creations(text: Text, name: str) -> list[ast.Call]:
 
 def _calls_behind(text: Text, name: str) -> list[ast.Call]:
     """Return the calls that a name in the statement was computed by, the nearest first."""
-    flow, named = Flow(text), [n for n in ast.walk(text.statement) if text.of(n) == name]
-    return [c for n in named for value in flow.back(n) for c in calls(value)]
+    named = [n for n in ast.walk(text.statement) if text.of(n) == name]
+    return [c for n in named for value in text.back(n) for c in calls(value)]
 
 
 def _is_of_self(text: Text, call: ast.Call) -> bool:
@@ -90,89 +82,36 @@ def thawed(text: Text) -> list[Change]:
     return text.edited(edits.instead(min(off, key=start), "True")) if off else []
 
 
-def real(at: Failure) -> list[Change]:
-    """Make a tensor of real numbers, where a script makes one of whole ones."""
-    text = at.text
-    if owner := text.of(requires_target(text.statement)):
-        return text.replaced(text.statement, f"{owner} = {owner}.float().requires_grad_()")
-    for call in text.calls("requires_grad_"):
-        return text.edited(edits.before_call(call, ".float()"))
-    for call in text.calls("Variable", "Parameter"):
-        if call.args:
-            return text.edited(edits.behind(call.args[0], ".float()"))
-    for call in text.calls(*MAKERS):
-        below = [text.on(s.lineno) for s in text.block(text.statement) if s.lineno > text.line]
-        return [
-            change
-            for version in (text, *(t for t in below if any(_is_whole(c) for c in t.calls("tensor"))))
-            for change in fixes.with_argument(
-                version, "dtype", "torch.float32", called(call) if version is text else "tensor"
-            )
-        ]
-    return []
-
-
-def _is_whole(call: ast.Call) -> bool:
-    """Return whether a call makes a tensor of integers that is to require a gradient."""
-    numbers = [n.value for a in call.args[:1] for n in parts(a, ast.Constant)]
-    argument = keyword(call, "requires_grad") and not keyword(call, "dtype")
-    return bool(argument) and all(isinstance(n, int) for n in numbers)
-
-
-def cut_off(at: Failure) -> list[Change]:
-    """Detach a computed tensor, where a script says that it needs no gradient."""
-    owner = at.text.of(requires_target(at.text.statement))
-    return at.text.replaced(at.text.statement, f"{owner} = {owner}.detach()") if owner else []
-
-
 def cloned_result(text: Text, name: str) -> list[Change]:
     """Copy what a Function returns, from which a name was computed: F.apply(x).clone()."""
     applications = [c for c in _calls_behind(text, name) if called(c) == "apply"]
     return text.edited(edits.behind(applications[0], ".clone()")) if applications else []
 
 
-def as_leaf(text: Text, name: str) -> list[Change]:
-    """Return the fix that makes a tensor require a gradient after the operations on it in the line that creates it."""
-    flow = Flow(text)
-    value: ast.AST | None = next((n for n in ast.walk(text.statement) if text.of(n) == name), None)
-    while isinstance(value, ast.Name | ast.Attribute):  # another name for the same
-        value = next(iter(flow.of_name(value)), None)
-    value = value.elt if isinstance(value, ast.ListComp) else value
-    if not isinstance(value, ast.Call | ast.BinOp):
+def as_leaf(text: Text, name: str, is_made_there: bool = True) -> list[Change]:
+    """Return the fix that makes a leaf of what a line computes: (0.1 * w).detach().requires_grad_().
+
+    Unless that does not matter, it is only done where the line itself makes the tensor that it computes from.
+    """
+    node = next((n for n in ast.walk(text.statement) if text.of(n) == name), None)
+    while isinstance(node, ast.Name | ast.Attribute):  # another name for the same
+        node = next(iter(text.values(node)), None)
+    node = node.elt if isinstance(node, ast.ListComp) else node
+    if not isinstance(node, ast.Call | ast.BinOp):
         return []
-    cut = []
-    for call in calls(value):
-        if said := keyword(call, "requires_grad"):
-            before = [*call.args, *(k.value for k in call.keywords[: call.keywords.index(said)])]
-            cut.append((end(before[-1]) if before else start(said), end(said.value), ""))
-    return text.edited([*cut, *edits.behind(value, ".requires_grad_()")]) if cut else []
-
-
-def last(at: Failure) -> list[Change]:
-    """Return the change that calls requires_grad_() on an optimizer's parameter last, after its construction."""
-    read = {n.id for n in parts(at.text.statement, ast.Name)}
-    names = [n for n, x in at.frame.f_locals.items() if n in read and at.known.is_computed(x)]
-    result = (as_leaf(at.text, n) for n in names)
-    return next(filter(None, result), [])
+    is_made = any(keyword(c, "requires_grad") for c in calls(node))
+    return text.edited(edits.behind(node, ".detach().requires_grad_()")) if is_made or not is_made_there else []
 
 
 def leaf_arguments(at: Failure) -> list[Change]:
-    """Give an optimizer the leaf that a tensor was computed from."""
-    flow, tensors = Flow(at.text), at.names.tensors
-    for call in [c for c in calls(at.text.statement) if c.args]:
-        for element in getattr(call.args[0], "elts", ()):
-            names = [at.text.of(n) for e in flow.back(element) for n in parts(e, ast.Name)]
+    """Give an optimizer the leaf that a tensor was computed from, or else make one of the tensor."""
+    tensors = at.names.tensors
+    for element in (e for c in calls(at.text.statement) if c.args for e in getattr(c.args[0], "elts", ())):
+        if at.known.is_computed(at.value(element)):
+            names = [at.text.of(n) for e in at.text.back(element) for n in parts(e, ast.Name)]
             for leaf in [n for n in names if n in tensors and tensors[n].is_leaf and tensors[n].requires_grad]:
                 return at.text.edited(edits.instead(element, leaf))
-    return []
-
-
-def begun(at: Failure) -> list[Change]:
-    """Return the change that makes an optimizer's parameter a leaf with the numbers that were computed for it."""
-    for call in [c for c in calls(at.text.statement) if c.args]:
-        for element in getattr(call.args[0], "elts", ()):
-            if (assignment := at.text.assigned(at.text.of(element))) and at.known.is_computed(at.value(element)):
-                return at.text.edited(edits.behind(assignment[1], ".detach().requires_grad_()"))
+            return as_leaf(at.text, at.text.of(element), is_made_there=False)
     return []
 
 
@@ -183,9 +122,9 @@ def of_old_type(at: Failure, *_: str) -> Answer | None:
             name = at.text.of(call.func)
             dtype = "torch.float64" if name.endswith("DoubleTensor") else "torch.float32"
             added = [] if keyword(call, "dtype") else edits.appended(call, f"dtype={dtype}", at.text)
-            changes = [*edits.renamed(call, "tensor"), *added]
+            changes = at.text.edited([*edits.renamed(call, "tensor"), *added])
             reason = f"{name} takes neither requires_grad nor dtype."
-            return Answer(reason, "use torch.tensor, which does", at.text.edited(changes), "leaf-and-intermediate")
+            return Answer(reason, "use torch.tensor, which does", changes, "leaf-and-intermediate")
     return None
 
 

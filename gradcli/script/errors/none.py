@@ -12,7 +12,7 @@ from gradcli.script.errors import edits, fixes, leaves, updates
 from gradcli.script.errors.failure import Answer, Failure, is_whole
 from gradcli.script.errors.history import History, detached_answer
 from gradcli.script.errors.source import Change, Text
-from gradcli.script.errors.syntax import calls, elements, parts
+from gradcli.script.errors.syntax import calls, parts
 from gradcli.script.known import line_at
 
 
@@ -32,28 +32,18 @@ def none(at: Failure, *_: str) -> Answer | None:
 
 
 def _of_constant(at: Failure, name: str, x: Any) -> Answer:
-    changes = _requiring(at, name, x) + _besides(at, name)
+    text, statement, assignment = at.text, at.text.statement, at.text.assigned(name)
+    if assignment is not None and any(text.of(n) == name for n in ast.walk(assignment[1])):  # img = img.clamp(0, 1)
+        changes = text.edited(edits.behind(assignment[1], ".float()" * is_whole(x) + ".requires_grad_()"))
+    else:
+        changes = leaves.requiring(text, name, at.known.of(x))
+    if isinstance(statement, ast.AugAssign) and text.of(statement.target) == name:  # the update of a leaf
+        changes += updates.without_grad(at)
+    else:
+        changes += _check_first(at, name)
     fix = f"let {name} require one" if changes else f"go on without it, or let {name} require one"
     reason = f"{name}.grad is None: {name} does not require a gradient."
-    return Answer(reason, fix, changes or fixes.if_there(at.text, f"{name}.grad"))
-
-
-def _requiring(at: Failure, name: str, x: Any) -> list[Change]:
-    """Return the fix that makes a tensor require a gradient, where it is created or computed without one."""
-    text = at.text
-    assignment = text.assigned(name)
-    if assignment is not None and any(text.of(n) == name for n in ast.walk(assignment[1])):  # img = img.clamp(0, 1)
-        real = ".float()" if is_whole(x) else ""
-        return text.edited(edits.behind(assignment[1], f"{real}.requires_grad_()"))
-    return leaves.requiring(text, name, at.known.of(x))
-
-
-def _besides(at: Failure, name: str) -> list[Change]:
-    """Return the other fixes that a line needs: `no_grad` for an update, and a check for None in a first round."""
-    statement = at.text.statement
-    if isinstance(statement, ast.AugAssign) and at.text.of(statement.target) == name:
-        return updates.without_grad(at)
-    return _check_first(at, name)
+    return Answer(reason, fix, changes or fixes.if_there(text, f"{name}.grad"))
 
 
 def _check_first(at: Failure, name: str) -> list[Change]:
@@ -76,29 +66,11 @@ def _of_leaf(at: Failure, name: str, x: Any) -> Answer:
         return Answer(reason, "read it before that", fixes.if_there(at.text, f"{name}.grad"))
     if not backwards:
         return _before_any(at, name, reason)
-    if (answer := _returned(at, name, reason)) is not None:
-        return answer
+    texts = [at.text_at(line_at(b.site)) for b in backwards]
+    if all(text.calls("grad") and not text.calls("backward") for text in texts):
+        reason += f"{at.code(line_at(backwards[-1].site))} returns the gradients, and fills no .grad."
+        return Answer(reason, "read what it returns; or call backward, which fills .grad")
     return _not_reached(at, name, [] if q is None else [q.id], known)
-
-
-def _returned(at: Failure, name: str, reason: str) -> Answer | None:
-    """Return the answer where only `grad` has run, which returns the gradients and fills no `.grad`."""
-    texts = [at.text_at(line_at(b.site)) for b in at.known.record.backwards]
-    if any(text.calls("backward") or not text.calls("grad") for text in texts):
-        return None
-    reason += f"{at.code(line_at(at.known.record.backwards[-1].site))} returns the gradients, and fills no .grad."
-    changes: list[Change] = []
-    match texts[-1].statement:
-        case ast.Assign([target], ast.Call(args=[_, inputs, *_])):
-            names = [at.text.of(n) for n in elements(inputs)]
-            values = [at.text.of(n) for n in elements(target)]
-            if name in names and len(values) in (1, len(names)):
-                k = names.index(name)
-                is_one = len(values) < len(names) or not isinstance(target, ast.Tuple | ast.List)
-                grads = [n for n in parts(at.text.statement, ast.Attribute) if at.text.of(n) == f"{name}.grad"]
-                new = f"{values[0]}[{k}]" if is_one else values[k]
-                changes = at.text.edited([e for n in grads for e in edits.instead(n, new)])
-    return Answer(reason, "read what it returns; or call backward, which fills .grad", changes)
 
 
 def _not_reached(at: Failure, name: str, leaves: Sequence[int], known: str) -> Answer:
@@ -130,15 +102,11 @@ def _before_any(at: Failure, name: str, reason: str) -> Answer:
 
 def _emptied(text: Text) -> int:
     """Return the last line above the line that sets gradients to None: zero_grad(), or x.grad = None."""
-    result = 0
-    for statement in text.statements():
-        match statement:
-            case ast.Assign([target, *_]):
-                empties = isinstance(target, ast.Attribute) and target.attr == "grad"
-            case _:
-                empties = isinstance(statement, ast.Expr) and bool(calls(statement, "zero_grad"))
-        result = statement.lineno if empties and statement.lineno < text.line else result
-    return result
+    sets: list[ast.expr | ast.stmt] = [
+        s for s in parts(text.tree, ast.Assign) if getattr(s.targets[0], "attr", "") == "grad"
+    ]
+    lines = [n.lineno for n in [*sets, *calls(text.tree, "zero_grad")] if n.lineno < text.line]
+    return max(lines, default=0)
 
 
 def _renamed(at: Failure, name: str) -> Answer | None:

@@ -1,21 +1,35 @@
-"""The text of a script as statements, and changes to its lines."""
+"""The text of a script: its statements, the values assigned to its names, and changes to its lines."""
 
 from __future__ import annotations
 
 import ast
 import linecache
 import re
-from collections.abc import Iterator, Sequence
+from collections import deque
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 from gradcli.record.record import CallSite
-from gradcli.script.errors.syntax import Position, calls, decorators, end, owner_of, pairs, parsed, parts, start
+from gradcli.script.errors.syntax import (
+    Position,
+    called,
+    calls,
+    decorators,
+    end,
+    methods,
+    owner_of,
+    pairs,
+    parsed,
+    parts,
+    start,
+)
 from gradcli.script.known import Line, line_of
 from gradcli.script.scene import Scene
 
 Edit = tuple[Position, Position, str]  # from, to, and what stands there
+_MOST = 2000  # expressions that are looked at on the way back from a node
 
 
 @dataclass(frozen=True)
@@ -129,14 +143,6 @@ class Text:
         """Return the objects whose methods of these names the statement calls."""
         return [owner for call in self.calls(*names) if (owner := owner_of(call)) is not None]
 
-    def assigned(self, name: str) -> tuple[ast.Assign, ast.expr] | None:
-        """Return the last assignment to a name, x or self.x, above the line, with its value."""
-        above = [n for n in self.statements() if isinstance(n, ast.Assign) and n.lineno < self.line]
-        assignments = [
-            (n, name_node, value) for n in above for target in n.targets for name_node, value in pairs(target, n.value)
-        ]
-        return next(((n, value) for n, name_node, value in reversed(assignments) if self.of(name_node) == name), None)
-
     def block(self, statement: ast.stmt) -> list[ast.stmt]:
         """Return the statements among which a statement stands."""
         for node in ast.walk(self.tree):
@@ -151,6 +157,75 @@ class Text:
         owner = owner_of(call)
         is_method = owner is not None and self.of(owner) not in ("torch", "np", "numpy", "math")
         return owner if is_method else next(iter(call.args), None)
+
+    # The values of names
+
+    def assigned(self, name: str) -> tuple[ast.Assign, ast.expr] | None:
+        """Return the last assignment to a name, x or self.x, above the line, with its value."""
+        known = [a for a in _flow(self.on(0)).assigned.get(name, ()) if self.of(a.target) == name]
+        above = [(a.statement, a.value) for a in known if a.statement.lineno < self.line]
+        return next(((s, value) for s, value in reversed(above) if isinstance(s, ast.Assign)), None)
+
+    def values(self, node: ast.AST | None) -> list[ast.expr]:
+        """Return the values of a name: assigned in its function, passed to it, or assigned outside of it.
+
+        They are those of all branches, the last one above the node first.
+        """
+        if not isinstance(node, ast.Name | ast.Attribute):
+            return []
+        name, scope, flow = self.of(node), self.scope(node), _flow(self.on(0))
+        known = flow.assigned.get(name, ())
+        if isinstance(node, ast.Attribute):
+            return _near((a.value for a in known), node)
+        while scope is not None:
+            scoped = [a.value for a in known if self.scope(a.target) is scope]
+            names = [a.arg for a in (*scope.args.posonlyargs, *scope.args.args, *scope.args.kwonlyargs)]
+            if scoped or name in names:
+                return [*_near(scoped, node), *(self._arguments(scope, name, names) if name in names else ())]
+            scope = self.scope(scope)
+        return _near((a.value for a in known if id(a.target) not in flow.scopes), node)
+
+    def back(self, node: ast.AST) -> list[ast.expr]:
+        """Return the expressions that lead to a node, the nearest first."""
+        result: dict[ast.expr, None] = {}
+        waiting = deque(self._read(node))
+        while waiting and len(result) < _MOST:
+            expression = waiting.popleft()
+            if expression not in result:
+                result[expression] = None
+                waiting.extend(e for e in self._read(expression) if e not in result)
+        return list(result)
+
+    def scope(self, node: ast.AST | None) -> ast.FunctionDef | None:
+        """Return the innermost function around a node; None at the top of the script."""
+        return _flow(self.on(0)).scopes.get(id(node))
+
+    def _read(self, node: ast.AST) -> Iterator[ast.expr]:
+        """Yield the values of the names in a node, and those that its functions return."""
+        for n in sorted(ast.walk(node), key=lambda n: (getattr(n, "lineno", 0), getattr(n, "col_offset", 0))):
+            if isinstance(n, ast.Name | ast.Attribute) and isinstance(n.ctx, ast.Load):
+                yield from self.values(n)
+            if isinstance(n, ast.Call):
+                for function in self._called(called(n), owner_of(n) is not None):
+                    returned = (r for r in ast.walk(function) if isinstance(r, ast.Return | ast.Yield))
+                    yield from (r.value for r in returned if r.value is not None)
+
+    def _called(self, name: str, is_method: bool) -> list[ast.FunctionDef]:
+        """Return the functions of the script that a call by a name may run."""
+        classes = parts(self.tree, ast.ClassDef)
+        for cls in [c for c in classes if c.name == name][-1:]:
+            return methods(cls, "forward", "__call__")
+        inner = [f for c in classes for f in methods(c, name)]
+        return [f for f in parts(self.tree, ast.FunctionDef) if f.name == name and (f in inner) == is_method]
+
+    def _arguments(self, function: ast.FunctionDef, name: str, names: list[str]) -> Iterator[ast.expr]:
+        """Yield the arguments that calls pass for a parameter of a function."""
+        position = names.index(name) - (names[0] == "self")
+        forward = names[0] == "self" and function.name in ("forward", "__call__")
+        for call in calls(self.tree, *([] if forward else [function.name])):
+            yield from (k.value for k in call.keywords if k.arg == name)
+            if 0 <= position < len(call.args):
+                yield call.args[position]
 
     # Changes
 
@@ -177,10 +252,6 @@ class Text:
             lines[i : j + 1] = [lines[i][:a] + text.encode() + lines[j][b:]]
         return Change(self.file, first, last, tuple(b"\n".join(lines).decode().split("\n")))
 
-    def lines_of(self, node: ast.stmt | ast.expr) -> list[str]:
-        """Return the lines of a node."""
-        return self.lines[node.lineno - 1 : node.end_lineno]
-
     def head(self, statement: ast.stmt) -> str:
         """Return the text before a statement in its line; columns count bytes."""
         return self.lines[statement.lineno - 1].encode()[: statement.col_offset].decode()
@@ -194,7 +265,7 @@ class Text:
         strings = parts(statement, ast.Constant, ast.JoinedStr)
         inside = {line for s in strings for line in range(s.lineno + 1, (s.end_lineno or s.lineno) + 1)}
         first, columns = self.of(statement).split("\n")[0], statement.col_offset
-        more = enumerate(self.lines_of(statement)[1:], statement.lineno + 1)
+        more = enumerate(self.lines[statement.lineno : statement.end_lineno], statement.lineno + 1)
         return [first, *(t if n in inside else t[min(columns, len(t) - len(t.lstrip())) :] for n, t in more)]
 
     def is_alone(self, statement: ast.stmt) -> bool:
@@ -213,11 +284,11 @@ class Text:
         """Return a statement with lines before it, indented as it is; that of a loop in one line gets its own line."""
         line, head = self.lines[statement.lineno - 1], self.head(statement)
         if not head.strip():
-            return [self.instead(statement.lineno, *(head + n if n else n for n in new), line)]
+            return [self._instead(statement.lineno, *(head + n if n else n for n in new), line)]
         indent = " " * (len(line) - len(line.lstrip()) + 4)
-        return [self.instead(statement.lineno, head.rstrip(), *(indent + n for n in new), indent + line[len(head) :])]
+        return [self._instead(statement.lineno, head.rstrip(), *(indent + n for n in new), indent + line[len(head) :])]
 
-    def instead(self, line: int, *new: str) -> Change:
+    def _instead(self, line: int, *new: str) -> Change:
         """Return other lines instead of one."""
         return Change(self.file, line, line, new)
 
@@ -239,7 +310,7 @@ class Text:
 
     def added(self, statement: ast.stmt, line: str) -> list[Change]:
         """Return a statement with a line behind it."""
-        *most, last = self.lines_of(statement)
+        *most, last = self.lines[statement.lineno - 1 : statement.end_lineno]
         if self.head(statement).strip():  # behind a colon or a semicolon
             return [self.instead_of(statement, *most, f"{last}; {line}")]
         return [self.instead_of(statement, *most, last, " " * statement.col_offset + line)]
@@ -250,3 +321,50 @@ def text_at(scene: Scene, line: int) -> Text:
     file = scene.file(line)
     is_main = file == scene.script.name
     return Text(file, scene.script.source if is_main else "".join(linecache.getlines(file)), line)
+
+
+class _Assigned(NamedTuple):
+    """A value that a statement assigns to a target, or adds to it as an element."""
+
+    statement: ast.stmt
+    target: ast.expr
+    value: ast.expr
+
+
+class _Flow(NamedTuple):
+    """The innermost function around each node of a text, by its identity, and the assignments to each name."""
+
+    scopes: dict[int, ast.FunctionDef]
+    assigned: dict[str, list[_Assigned]]
+
+
+@lru_cache(maxsize=8)  # each page of a script asks for the same
+def _flow(text: Text) -> _Flow:
+    scopes = {id(n): f for f in parts(text.tree, ast.FunctionDef) for n in ast.walk(f) if n is not f}  # innermost last
+    assigned: dict[str, list[_Assigned]] = {}
+    for statement in text.statements():
+        for target, value in _assignments(statement):
+            whole = target
+            while isinstance(whole, ast.Subscript | ast.Starred):
+                whole = whole.value
+            assigned.setdefault(text.of(whole), []).append(_Assigned(statement, target, value))
+    return _Flow(scopes, assigned)
+
+
+def _near(expressions: Iterable[ast.expr], node: ast.expr) -> list[ast.expr]:
+    """Return expressions in the order of the way back: the last one above first."""
+    return sorted(expressions, key=lambda e: (e.lineno >= node.lineno, -e.lineno))
+
+
+def _assignments(statement: ast.stmt) -> Iterator[tuple[ast.expr, ast.expr]]:
+    """Yield the targets that a statement assigns or adds elements to, each with the expression."""
+    match statement:
+        case ast.Assign():
+            for target in statement.targets:
+                yield from pairs(target, statement.value)
+        case ast.AugAssign() | ast.AnnAssign() if statement.value is not None:
+            yield statement.target, statement.value
+        case ast.For():
+            yield from pairs(statement.target, statement.iter)
+        case ast.Expr(ast.Call(ast.Attribute(owner), arguments)):  # losses.append(loss), out.copy_(h)
+            yield from ((owner, argument) for argument in arguments)

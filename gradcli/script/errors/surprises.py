@@ -14,9 +14,9 @@ from typing import Any
 
 from gradcli.pytorch.tables import pytorch_names
 from gradcli.record.record import CallSite, Operation
-from gradcli.script.errors.classes import misspelt_init
 from gradcli.script.errors.edits import instead, is_simple
 from gradcli.script.errors.history import History
+from gradcli.script.errors.modules import misspelt_init
 from gradcli.script.errors.source import Change, Text
 from gradcli.script.errors.syntax import called, calls, last_name, owner_of, parts, start
 from gradcli.script.known import line_at, line_of

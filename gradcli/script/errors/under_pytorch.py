@@ -98,7 +98,7 @@ def _cuts(at: Failure) -> Iterator[Cut]:
     # Names in functions that have returned have no values any more: then it is enough that a tensor on the way does.
     is_any = any(_requires(at, n, late) for e in history.way for n in ast.walk(e))
     for expression in history.way:
-        inner = is_any and history.flow.scope(expression) is not None
+        inner = is_any and at.text.scope(expression) is not None
         found = []
         for node in ast.walk(expression):
             kind = _kind(node)

@@ -45,15 +45,10 @@ def _of_a_copy(text: Text, statement: ast.AugAssign | ast.Assign, element: ast.S
     whole: ast.expr = element
     while isinstance(whole, ast.Subscript):
         whole = whole.value
-    name, value = text.of(whole), statement.value
-    lines = [f"{name} = {name}.clone()", text.of(statement)]
-    if any(text.of(n) == name for n in ast.walk(value)):
-        new = text.of(value)
-        if isinstance(statement, ast.AugAssign):
-            new = new if edits.is_simple(value) else f"({new})"
-            new = f"{text.of(element)} {_OPERATORS[type(statement.op)]} {new}"
-        lines = [f"part = {new}", lines[0], f"{text.of(element)} = part"]
-    return text.replaced(statement, *lines)
+    name = text.of(whole)
+    if any(text.of(n) == name for n in ast.walk(statement.value)):  # which may need the old values as well
+        return []
+    return text.replaced(statement, f"{name} = {name}.clone()", text.of(statement))
 
 
 def _without_underscore(text: Text, call: ast.Call) -> list[Change]:
@@ -71,17 +66,13 @@ def _without_underscore(text: Text, call: ast.Call) -> list[Change]:
 
 
 def without_grad(at: Failure) -> list[Change]:
-    """Change a leaf where nothing is recorded: with torch.no_grad(): w -= …; or a copy, or nothing, in a function."""
+    """Change a leaf where nothing is recorded, with torch.no_grad(): w -= …; or without inplace=True."""
     statement = at.text.statement
-    if isinstance(statement, ast.Assign) and isinstance(statement.value, ast.Call):
-        if changes := _without_inplace(at.text):
-            return changes
-        leaves = [a for a in statement.value.args if getattr(x := at.value(a), "requires_grad", False) and x.is_leaf]
-        if leaves:
-            return at.text.edited([e for leaf in leaves for e in edits.behind(leaf, ".clone()")])
-    if isinstance(statement, ast.AugAssign | ast.Assign | ast.Expr):
-        return at.text.replaced(statement, f"with torch.no_grad(): {at.text.of(statement)}")
-    return []
+    match statement:
+        case ast.Assign([ast.Name() | ast.Attribute(), *_], ast.Call()):
+            return _without_inplace(at.text)
+    is_update = isinstance(statement, ast.AugAssign | ast.Assign | ast.Expr)
+    return at.text.replaced(statement, f"with torch.no_grad(): {at.text.of(statement)}") if is_update else []
 
 
 def without_view(at: Failure) -> list[Change]:

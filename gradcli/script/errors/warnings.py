@@ -14,7 +14,7 @@ from gradcli.script.errors.custom import constant
 from gradcli.script.errors.failure import Answer, Failure
 from gradcli.script.errors.finite import not_finite_answer
 from gradcli.script.errors.history import History, detached_answer
-from gradcli.script.errors.source import Change, text_at
+from gradcli.script.errors.source import text_at
 from gradcli.script.errors.surprises import surprises
 from gradcli.script.errors.syntax import calls
 from gradcli.script.known import CutLine
@@ -100,20 +100,7 @@ def _of_detached_output(scene: CallScene) -> Iterator[Block]:
             "the error of backward.",
         )
     )
-    yield from fixed(
-        replace(answer, fix=f"{answer.fix}; and leave {wish} out", changes=_without(history, name, answer)), scene
-    )
-
-
-def _without(history: History, name: str, answer: Answer) -> list[Change]:
-    """Return the changes of an answer, and those after which nothing makes a leaf of a tensor any more."""
-    if not answer.changes:
-        return []
-    lines = {n for c in answer.changes for n in range(c.first, c.last + 1)}
-    more = [c for c in history.kept() if lines.isdisjoint(range(c.first, c.last + 1))]
-    lines |= {n for c in more for n in range(c.first, c.last + 1)}
-    wishes = [s for s in history.required(name) if s.lineno not in lines and len(history.text.block(s)) > 1]
-    return [*answer.changes, *more, *(history.text.instead_of(s) for s in wishes if history.text.is_alone(s))]
+    yield from fixed(replace(answer, fix=f"{answer.fix}; and leave {wish} out"), scene)
 
 
 def _of_forward_constants(scene: CallScene) -> Iterator[Block]:

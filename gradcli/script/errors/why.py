@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from gradcli.process.script import Script
-from gradcli.process.tracebacks import text_of
 from gradcli.pytorch.tables import pytorch_names
-from gradcli.record.naming import Names
-from gradcli.script.errors.failure import Answer, Failure, Knows
+from gradcli.script.errors import fixes
+from gradcli.script.errors.failure import Answer, Failure, Knows, is_module, message_of
 from gradcli.script.errors.source import Change
 from gradcli.script.errors.under_pytorch import facts, with_cuts
 from gradcli.text.wrapping import TIED, page_width, wrapped
@@ -46,7 +45,7 @@ def answer(error: BaseException, script: Script, knows: Knows) -> Answer | None:
 def _answered(error: BaseException, script: Script, knows: Knows) -> Iterator[tuple[Failure, Row, Answer | None]]:
     """Yield where an error arose, and those that caused it, each with its row and the answer to it."""
     for e in _chain(error):
-        is_known = knows(e, Names()).key in _answers() or any(re.search(p, text_of(e)) for p in _of_python())
+        is_known = knows(e, Names()).key in _answers() or any(re.search(p, message_of(e)) for p in _of_python())
         at = Failure.of(e, script, knows) if is_known else None
         row, facts = _row(at) if at is not None else (None, ())
         if at is not None and row is not None:
@@ -69,9 +68,10 @@ def _chain(error: BaseException | None) -> Iterator[BaseException]:
 
 
 class Row(NamedTuple):
-    """The answer to an error: words and functions, each with what it is for; and the guide's topic.
+    """The answer to an error: sentences, edits and functions, each with what it is for; and the guide's topic.
 
-    The words are why, fix, change and tell.
+    A `why` and a `fix` are sentences.  A `change` is a function that returns lines of the script, an `edit` that of
+    `fixes.of_call`, and a `resize` the sizes of a layer, as `fixes.resized` takes them.  A `tell` returns the answer.
     """
 
     parts: Sequence[tuple[str, str]]
@@ -111,7 +111,7 @@ def _rows(kind: str) -> dict[str, Row]:
     """Return the rows of `answers.txt` of a kind: `error` with a key, or `text` with a pattern."""
     result: dict[str, Row] = {}
     for paragraph in Path(__file__).with_name("answers.txt").read_text("utf-8").strip().split("\n\n"):
-        lines = re.split(r"\n(?=(?:error|why|fix|change|tell|more): )", paragraph)
+        lines = re.split(r"\n(?=(?:error|why|fix|change|edit|resize|tell|more): )", paragraph)
         parts = [(word, text.replace("\n", " ")) for word, _, text in (line.partition(": ") for line in lines)]
         row = [part for part in parts if part[0] not in ("error", "text", "more")]
         topic = next((text for word, text in parts if word == "more"), "")
@@ -127,22 +127,44 @@ def _filled_in(at: Failure, row: Row, *facts: Any) -> Answer | None:
     Of several fixes it is the first that changes something, or else the last.
     """
     result: dict[str, str] = {}
-    changes: list[Change] = []
+    changes: Sequence[Change] = ()
     for word, text in row.parts:
         if word == "tell":
             if (answer := _function(text)(at, *facts)) is not None:
                 return answer  # type: ignore[no-any-return]
-        elif word == "change":
-            name, _, file = text.partition(" ")  # which of the texts it changes, or else whatever it needs
-            changes = _function(name)(getattr(at, file) if file else at)
-            if changes:
+        elif word in _CHANGES:
+            if changes := _CHANGES[word](at, text, facts):
                 break
         else:
             try:
-                result[word] = text.format(*facts, line=at.code(at.line))
+                shown = [tuple(f) if isinstance(f, list | tuple) else f for f in facts]
+                result[word] = text.format(*shown, line=at.code(at.line), layer=_layer(at))
             except IndexError:  # a message that does not have all facts
                 return None
     return Answer(result["why"], result["fix"], changes) if {"why", "fix"} <= {*result} else None
+
+
+def _changed(at: Failure, text: str, facts: Sequence[Any]) -> Sequence[Change]:
+    """Return the changes of a function, of the text of the file, where the row names that, or else of the failure."""
+    name, _, file = text.partition(" ")
+    return _function(name)(getattr(at, file) if file else at)  # type: ignore[no-any-return]
+
+
+def _resized(at: Failure, text: str, facts: Sequence[Any]) -> Sequence[Change]:
+    kinds, size, new = text.format(*facts).split()
+    return fixes.resized(at, kinds.split(","), (int(size),), (int(new),))
+
+
+_CHANGES: Mapping[str, Callable[[Failure, str, Sequence[Any]], Sequence[Change]]] = {
+    "change": _changed,
+    "edit": lambda at, text, facts: fixes.of_call(at, text),
+    "resize": _resized,
+}
+
+
+def _layer(at: Failure) -> str:
+    """Return the script's name of the layer that failed."""
+    return next((at.text.of(c.func) for c in at.failed_calls() if is_module(at.value(c.func))), "this layer")
 
 
 def _function(path: str) -> Any:
