@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from decimal import Decimal
+from collections.abc import Collection, Mapping, Sequence
 
 import numpy as np
 
 from gradcli.engine.evaluate import at_point, values_of
 from gradcli.errors import Notes
-from gradcli.graph.construct import reduce
-from gradcli.graph.graph import Graph, scheduled
+from gradcli.graph.graph import Graph
 from gradcli.graph.names import element_names
 from gradcli.graph.node import Node, compare, const, elementwise
 from gradcli.graph.operations import OPERATIONS
-from gradcli.graph.rewrite import substituted
-from gradcli.graph.shapes import broadcast_shapes
-from gradcli.graph.vjp import Pass, Sweep, sweep
+from gradcli.graph.vjp import Sweep, sweep
 from gradcli.notation.numbers import number_text
 from gradcli.pages.evaluation import sweep_inputs
 from gradcli.pages.results import Array, Named
@@ -42,27 +38,13 @@ _GENERAL = "keep its input away from that point, with `clamp` or a small eps"
 
 # The number at which an operation and its slopes are finite, where that is not 1.
 _FINITE = dict.fromkeys(("exp", "exp2", "expm1", "tan", "acos", "asin", "atanh"), 0)
-_CHANGES = 3  # that are made together
-_NODES = 5_000  # of a system in which changes are tried: a few reverse passes
+_NODES = 5_000  # of a system that is looked into: a reverse pass
 _SHORT = 30  # characters of an input in a sentence: with the operation it fits on a line
 _LINE = 70  # characters of a guarded operation
-_LEAST, _NEAR = const(Decimal("1e-12")), const(Decimal("1e-6"))
+_ROOTS = ("sqrt", "rsqrt")  # of a negative number, which no small one helps
 
-# By operation, its input kept from the pole, as `safer` says in words.
-_AWAY: dict[str, Callable[[Node], Node]] = {
-    **dict.fromkeys(("sqrt", "rsqrt", "div"), lambda x: x + _LEAST),
-    **dict.fromkeys(("log", "log2", "log10", "pow"), lambda x: elementwise("maximum", x, _LEAST)),
-    "log1p": lambda x: elementwise("maximum", x, _LEAST - const(1)),
-    **dict.fromkeys(
-        ("acos", "asin", "atanh"),
-        lambda x: elementwise(
-            "minimum",
-            elementwise("maximum", x, const(Decimal("-0.999999"))),
-            const(Decimal("0.999999")),
-        ),
-    ),
-    "exp": lambda x: elementwise("minimum", x, const(80)),
-}
+# By operation, how its operand is compared with 0 where it is not at the pole.
+_POLES = {"div": "ne", **dict.fromkeys(("sqrt", "rsqrt", "log", "log2", "log10", "pow"), "gt")}
 
 
 def origin(swept: Sweep, inputs: Named) -> str:
@@ -210,111 +192,59 @@ def guard(op: str, condition: str, keeps: bool, where: str = "where", point: str
     return (f"{where}({condition}, ", f", {number})") if keeps else (f"{where}({condition}, {number}, ", ")")
 
 
-def repairs(graph: Graph, wrt: Sequence[str], inputs: Named) -> str:
-    """Return what to write instead, so that the gradients are finite at a point and for a cotangent; "" if unknown.
+def fixes(graph: Graph, wrt: Sequence[str], inputs: Named) -> str:
+    """Return what to write instead where gradients began not to be finite; "" where an input or v is not.
 
     `inputs` are the leaves and the cotangents, as for a sweep.
 
     >>> from gradcli.graph.construct import where
-    >>> from gradcli.graph.node import compare, leaf
+    >>> from gradcli.graph.node import leaf
     >>> x = leaf()
     >>> y = where(compare("ne", x, const(0)), elementwise("sin", x) / x, const(1))
-    >>> repairs(Graph.of({"x": x}, {"y": y}), ["x"], {"x": np.zeros(1), "y.v": np.ones(1)})
+    >>> fixes(Graph.of({"x": x}, {"y": y}), ["x"], {"x": np.zeros(1), "y.v": np.ones(1)})
     '`sin(x)/where(x != 0, x, 1)`: a `where` on the result is too late'
     """
     if len(graph.nodes) > _NODES:
         return ""
-    return "; ".join(dict.fromkeys(_repairs(graph, wrt, inputs, _CHANGES) or ()))
-
-
-def _repairs(graph: Graph, wrt: Sequence[str], inputs: Named, most: int) -> list[str] | None:
-    """Return the texts of changes with which gradients are finite, at most so many; None if none was found."""
     swept = sweep(graph, wrt)
     values = values_of(swept.graph, inputs, swept.traced())
-    first = next((p for p in swept.passes if not np.isfinite(values[p.contribution]).all()), None)
-    if first is None:
-        return []
-    if most and (node := _fault(swept, first, values)) is not None:
-        for changed, text in _changes(graph, node, first, values):
-            rest = _repairs(_with(graph, node, changed), wrt, inputs, most - 1)
-            if rest is not None:
-                return [text, *rest]
-    return None
+
+    def bad(node: Node) -> bool:
+        return not node.is_constant and not np.isfinite(values[node]).all()
+
+    texts: dict[str, None] = {}
+    for p in swept.passes if not any(map(bad, swept.cotangents.values())) else ():
+        if bad(p.contribution) and not bad(p.adjoint):
+            node: Node | None = p.node
+            known = next(filter(bad, (p.node, *p.node.args)), None)
+            while known is not None:
+                node, known = known, not_finite_argument(known, values)
+            if node is not None and node.args and not (node.op in _ROOTS and np.isnan(values[node]).any()):
+                texts[_fix(graph, node, bool(np.isnan(values[p.contribution]).any()))] = None
+    return "; ".join(texts)
 
 
-def _fault(swept: Sweep, first: Pass, values: Mapping[Node, Array]) -> Node | None:
-    """Return the operation at which the first number that is not finite arose; None for an input."""
-    if not all(np.isfinite(values[v]).all() for v in swept.cotangents.values()):
-        return None
-    node = first.node
-    known = next((n for n in (node, *node.args) if not n.is_constant and not np.isfinite(values[n]).all()), None)
-    while known is not None:
-        node, known = known, not_finite_argument(known, values)
-    return node if node.args else None
-
-
-def _changes(graph: Graph, node: Node, first: Pass, values: Mapping[Node, Array]) -> Iterator[tuple[Node, str]]:
-    """Yield replacements of an operation, with the text: by a guarded operand, or by one kept from the pole."""
+def _fix(graph: Graph, node: Node, is_nan: bool) -> str:
+    """Return an operation with its operand guarded, where its result is not used, or else kept from the pole."""
     from gradcli.notation.nodes import short_text  # where all is finite, nothing is written
 
     i = min(misbehaving(node.op), len(node.args) - 1)
     operand = node.args[i]
     before = {*graph.inputs.values(), *graph.nodes[: graph.nodes.index(node)]}
     names = {n: name for n, name in graph.labels.items() if n in before}  # those that its statement can read
-    if bool(np.isnan(values[first.contribution]).any()) and (selection := _selection(graph, node)) is not None:
-        for guarded in _guarded(node, operand, *selection):
-            changed = node.with_args((*node.args[:i], guarded, *node.args[i + 1 :]))
-            if text := short_text(changed, names, _LINE):
-                yield changed, f"`{text}`: a `where` on the result is too late"
-    name = short_text(operand, names, _SHORT) or names.get(operand, "x")
-    yield _kept_away(node, i), safer(node.op, name)
+    if is_nan and node.op in _POLES and _is_selected(graph, node):
+        guarded = elementwise("where", compare(_POLES[node.op], operand, const(0)), operand, const(harmless(node.op)))
+        if text := short_text(node.with_args((*node.args[:i], guarded, *node.args[i + 1 :])), names, _LINE):
+            return f"`{text}`: a `where` on the result is too late"
+    return safer(node.op, short_text(operand, names, _SHORT) or names.get(operand, "x"))
 
 
-def _selection(graph: Graph, node: Node) -> tuple[Node, bool] | None:
-    """Return the condition of the first `where` behind a node, and whether it selects the node where it holds."""
+def _is_selected(graph: Graph, node: Node) -> bool:
+    """Return whether a `where` behind a node leaves elements of it out."""
     behind = {node}
     for n in graph.nodes:
-        reads = [i for i, a in enumerate(n.args) if a in behind]
-        if reads and OPERATIONS[n.op].selects and n.args[0].dtype == "bool" and reads != [0]:
-            return n.args[0], reads[-1] == 1
-        if reads:
+        if not behind.isdisjoint(n.args):
+            if OPERATIONS[n.op].selects and not behind.isdisjoint(n.args[1:]):
+                return True
             behind.add(n)
-    return None
-
-
-def _guarded(node: Node, operand: Node, condition: Node, keeps: bool) -> Iterator[Node]:
-    """Yield an operand that is a harmless number where it is not used: by the user's condition, or by its own.
-
-    A condition that is computed from the operation itself cannot guard it.
-    """
-    number = const(harmless(node.op))
-    pole = compare("ne" if node.op == "div" else "gt", operand, const(0))
-    for test, chosen in ((condition, keeps), (pole, True)):
-        if _fits(test, operand) and node not in scheduled([test]):
-            yield elementwise("where", test, *((operand, number) if chosen else (number, operand)))
-
-
-def _fits(condition: Node, operand: Node) -> bool:
-    """Return whether a condition broadcasts to the shape of an operand."""
-    if len(condition.shape) > len(operand.shape):
-        return False
-    pairs = zip(condition.shape[::-1], operand.shape[::-1], strict=False)
-    return all(n in (1, m) for n, m in pairs) and broadcast_shapes([condition.shape, operand.shape]) == operand.shape
-
-
-def _kept_away(node: Node, i: int) -> Node:
-    """Return an operation whose operand is kept from the pole, as `safer` says."""
-    operand = node.args[i]
-    if node.op == "norm":
-        return elementwise("sqrt", reduce("sum", operand**2, node.settings[0]) + _LEAST)
-    away = _AWAY.get(node.op)
-    kept = operand + _NEAR if away is None else away(operand)
-    return node.with_args((*node.args[:i], kept, *node.args[i + 1 :]))
-
-
-def _with(graph: Graph, node: Node, changed: Node) -> Graph:
-    """Return the graph in which an operation is replaced by another one."""
-    old = [*graph.outputs.values(), *graph.names.values()]
-    new = dict(zip(old, substituted(old, {node: changed}), strict=True))
-    outputs = {name: new[n] for name, n in graph.outputs.items()}
-    return Graph.of(graph.inputs, outputs, names={name: new[n] for name, n in graph.names.items()})
+    return False

@@ -18,7 +18,7 @@ from gradcli.graph.rewrite import substituted
 from gradcli.graph.vjp import differentiated
 from gradcli.pages.evaluation import Values, evaluated, seeded, sweep_inputs
 from gradcli.pages.formulas import MAX_ENTRIES, check_entries, formula_count, letters, summed, symbolic, weight
-from gradcli.pages.not_finite import not_finite, repairs
+from gradcli.pages.not_finite import fixes, not_finite
 from gradcli.pages.question import Call, Columns, Point, Question, Result
 from gradcli.pages.results import Named, Row, defined, style_of
 
@@ -170,7 +170,7 @@ class Gradients(Question):
             return
         inputs = sweep_inputs(p.at, [call.v for call in p.calls])
         yield from (("warning", text) for text in not_finite(self.swept, inputs, grads))
-        if text := repairs(self.graph, self.wrt, inputs):
+        if text := fixes(self.graph, self.wrt, inputs):
             yield "fix", text
 
     def remarks(self, p: Point, notes: Notes) -> Iterator[str | Text]:

@@ -31,7 +31,8 @@ _AWAY = {
 _QUOTIENTS = ("div", "divide", "true_divide")
 # The operations that leave some elements out, so that the gradients of these are 0.
 _SELECTING = frozenset(("where", "masked_fill", "assign", "nan_to_num", "index_places"))
-_LOGARITHMS = {"softmax": "log_softmax", "sigmoid": "logsigmoid"}
+_FUNCTIONALS = ("torch", "F", "torch.nn.functional", "nn.functional")
+_LOGARITHMS = {"softmax": "torch.log_softmax", "sigmoid": "torch.nn.functional.logsigmoid"}
 
 _GUARD = "replace the operand of {} where its result is not used; a `where` on the result is too late"
 _KEEP_AWAY = "keep the operand of {} away from that point"
@@ -131,8 +132,8 @@ def _fix(scene: Failure | CallScene, text: Text, cause: Cause, roots: Sequence[i
     operand = None if is_custom(cause.operation) else _operand(text, node, cause.op)
     if node is None or operand is None or (cause.op not in _AWAY and not is_selected):
         return safer(cause.op, _name(scene, cause)), []
-    if cause.op == "log" and (function := _in_one(text, operand)):
-        return f"compute both in one function, {function}, which does not round to 0 in between", []
+    if cause.op == "log" and (both := _in_one(text, node, operand)):
+        return "compute both in one function, which does not round to 0 in between", both
     is_used = bool(cause.sent) and not cause.is_hidden
     if not is_selected or is_used or calls(operand):  # what is computed twice may differ
         return _KEEP_AWAY.format(cause.op), [*_kept_away(text, node, operand, cause)]
@@ -155,13 +156,18 @@ def _operand(text: Text, node: ast.expr | ast.AugAssign | None, op: str) -> ast.
     return None
 
 
-def _in_one(text: Text, operand: ast.expr) -> str:
-    """Return the function that is the logarithm of a softmax, or of a part of it, or of a sigmoid; "" for another."""
-    base: ast.expr = operand
+def _in_one(text: Text, node: ast.AST, operand: ast.expr) -> list[Edit]:
+    """Return the edits that compute the logarithm of a softmax, of a part of it, or of a sigmoid in one function."""
+    base, part = operand, ""
     while isinstance(base, ast.Subscript):
+        part = f"[{text.of(base.slice)}]{part}"
         base = base.value
-    names = (called(value) for value in (base, *text.values(base)))
-    return next((_LOGARITHMS[name] for name in names if name in _LOGARITHMS), "")
+    for value in (base, *text.values(base)):
+        name, owner = called(value), text.of(owner_of(value)) if isinstance(value, ast.Call) else ""
+        if isinstance(value, ast.Call) and name in _LOGARITHMS and owner in _FUNCTIONALS:
+            arguments = ", ".join(map(text.of, (*value.args, *value.keywords)))
+            return edits.instead(node, f"{_LOGARITHMS[name]}({arguments}){part}")
+    return []
 
 
 def _name(scene: Failure | CallScene, cause: Cause) -> str:

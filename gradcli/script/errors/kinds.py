@@ -7,9 +7,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
-
-from gradcli.record.naming import is_tensor
 from gradcli.record.record import CallSite, Operation
 from gradcli.script.errors import edits, finite, fixes, leaves, operands, updates
 from gradcli.script.errors.failure import Answer, Failure
@@ -180,15 +177,13 @@ def kind_of_v(at: Failure, *_: str) -> Answer | None:
     """Return the answer about a v that is a list of numbers, an array or a number, and not a tensor."""
     for call in at.text.calls("backward", "grad"):
         y, weight = fixes.weighted(at.text, call)
-        v = at.value(weight)
-        if weight is None or is_tensor(v):
+        if weight is None or is_tensor(v := at.value(weight)):
             continue
         code = at.text.of(weight)
-        changes = edits.wrapped(weight, "torch.from_numpy(" if isinstance(v, np.ndarray) else "torch.tensor(")
-        if isinstance(v, int | float):
-            changes = edits.instead(weight, f"torch.full_like({y}, {code})")
+        new = f"torch.full_like({y}, {code})" if isinstance(v, int | float) else f"torch.as_tensor({code})"
         reason = f"v = ∂L/∂{y} must be a tensor of the shape of {y}, and {code} is not a tensor."
-        return Answer(reason, "pass a tensor", at.text.edited(changes), "gradient-argument")
+        changes = at.text.edited(edits.instead(weight, new))
+        return Answer(reason, "pass a tensor", changes, "gradient-argument")
     return None
 
 

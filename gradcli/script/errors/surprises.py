@@ -18,7 +18,7 @@ from gradcli.script.errors.edits import instead, is_simple
 from gradcli.script.errors.history import History
 from gradcli.script.errors.modules import misspelt_init
 from gradcli.script.errors.source import Change, Text
-from gradcli.script.errors.syntax import called, calls, last_name, owner_of, parts, start
+from gradcli.script.errors.syntax import bound, called, calls, last_name, owner_of, parts
 from gradcli.script.known import line_at, line_of
 from gradcli.script.scene import CallScene, without_comment
 from gradcli.text.wrapping import in_words
@@ -165,29 +165,21 @@ def _function(hook: Any) -> Any:
 
 
 def _forgotten_return(function: ast.FunctionDef) -> ast.Assign | ast.Expr | None:
-    """Return the statement whose value a hook probably meant to return.
+    """Return the last statement of a hook, if its value is what the hook probably meant to return.
 
-    In a function that returns nothing and changes nothing in place, it is the last that computes a tensor from the
-    arguments which nothing reads. None if there is none.
+    The function returns nothing and changes nothing in place, and the statement computes a tensor.
     """
     if any(r.value is not None for r in parts(function, ast.Return)) or parts(function, ast.Yield, ast.Global):
         return None
     if any(map(_is_in_place, ast.walk(function))):
         return None
-    known = {a.arg for a in function.args.args}
-    result: ast.Assign | ast.Expr | None = None
-    statements: list[Any] = parts(function, ast.Assign, ast.Expr)
-    for statement in sorted(statements, key=start):
-        match statement:
-            case ast.Assign([ast.Name(name)], value) if any(
-                _computes(n, _with_elements(value, known)) for n in ast.walk(value)
-            ):
-                known.add(name)
-                loads = [n for n in parts(function, ast.Name) if n.id == name and isinstance(n.ctx, ast.Load)]
-                result = result if any(n.lineno > statement.lineno for n in loads) else statement
-            case ast.Expr(value) if _computes(value, known):
-                result = statement
-    return result
+    known = {a.arg for a in function.args.args} | bound(function)
+    match function.body[-1]:
+        case ast.Assign([ast.Name()], value) as last if any(_computes(n, known) for n in ast.walk(value)):
+            return last
+        case ast.Expr(value) as last if _computes(value, known):
+            return last
+    return None
 
 
 def _is_in_place(node: ast.AST) -> bool:
@@ -198,12 +190,6 @@ def _is_in_place(node: ast.AST) -> bool:
         case ast.Subscript():
             return isinstance(node.ctx, ast.Store)
     return isinstance(node, ast.AugAssign)
-
-
-def _with_elements(node: ast.AST, known: set[str]) -> set[str]:
-    """Return known names, and those of the elements that comprehensions in a node take of them."""
-    loops = [c for c in parts(node, ast.comprehension) if known & {n.id for n in parts(c.iter, ast.Name)}]
-    return known | {n.id for c in loops for n in parts(c.target, ast.Name)}
 
 
 def _computes(node: ast.AST, known: set[str]) -> bool:
