@@ -49,6 +49,7 @@ _LETTERS = 28  # of such a formula: the width of a column
 _OPENING = 60  # boxes of a drawing that open: more are too many to look into
 _INSIDE = 60  # operations of an inside
 _DEEPEST = 2  # definitions within each other
+_KINDS = {"input": "leaf", "const": "constant"}
 ADJOINT, RESULT = -1, -2  # what a function may read beside the arguments of its operation
 
 
@@ -363,7 +364,7 @@ def _scalar(graph: Graph) -> str:
 
 
 def _nodes(graph: Graph, trace: Trace, kernels: Kernels, scalar: str, drawing: Picture) -> Sequence[LiveNode]:
-    indices = {n: k for k, n in enumerate(graph.nodes)}
+    indices, outputs = {n: k for k, n in enumerate(graph.nodes)}, {*graph.outputs.values()}
     # An addition within a sum has the sum's name, and no formula of its own.
     sums = {n: box.nodes[-1] for box in drawing.boxes for n in box.nodes[:-1] if trace.names[n] == box.name}
     notation = Notation({n: name for n, name in trace.names.items() if n not in sums})
@@ -376,7 +377,7 @@ def _nodes(graph: Graph, trace: Trace, kernels: Kernels, scalar: str, drawing: P
             LiveNode(
                 name=name,
                 bar=one_notation(name, scalar, drawing.barred) if name else "",
-                kind=_kind(n, graph),
+                kind="output" if n in outputs else _KINDS.get(n.op, "intermediate"),
                 shape=n.shape,
                 single=n.dtype == "float32",
                 formula=notation.expression(sums.get(n, n)) if computed else "",
@@ -400,12 +401,6 @@ def _written(graph: Graph, node: Node, readable: Notation) -> str:
 def _constant(node: Node) -> Array:
     values = np.array([float(number(v)) for v in node.values])
     return np.broadcast_to(values[0], node.shape) if values.size == 1 else values.reshape(node.shape)
-
-
-def _kind(node: Node, graph: Graph) -> str:
-    if node in graph.outputs.values():
-        return "output"
-    return {"input": "leaf", "const": "constant"}.get(node.op, "intermediate")
 
 
 class Call(NamedTuple):

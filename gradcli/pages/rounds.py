@@ -122,10 +122,11 @@ def _numbers(index: str, rounds: Mapping[int, Array]) -> str:
     """Return a number a round, the last round first: of arrays their norms."""
     last, *others = sorted(rounds, reverse=True)
     shown = [last, *others] if len(rounds) <= _LISTED else [last, *others[: _LISTED // 2 - 1], None, *others[-2:]]
-    return " · ".join("…" if k is None else f"{index}={k} {_number(rounds[k]):.3g}" for k in shown)
+    return " · ".join("…" if k is None else f"{index}={k} {norm_of(rounds[k]):.3g}" for k in shown)
 
 
-def _number(a: Array) -> float:
+def norm_of(a: Array) -> float:
+    """Return a number as it is, and the norm of an array."""
     return float(np.linalg.norm(a)) if np.shape(a) else float(a)
 
 

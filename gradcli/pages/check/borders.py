@@ -184,16 +184,12 @@ def signs_of(
 
 def _signs(node: Node, args: list[Signs]) -> Signs:
     if node.is_constant:
-        return frozenset(k for v in node.values for k in _of_number(number(v)))
+        return frozenset().union(*(_ANY if isnan(v) else {(v > 0) - (v < 0)} for v in map(number, node.values)))
     if node.dtype == "bool" or not args:
         return _ANY
     if (rule := _SIGNS.get(node.op)) is not None:
         return rule(node, *args)
     return frozenset().union(*args) if node.op in _MOVES else _ANY
-
-
-def _of_number(value: float) -> Signs:
-    return _ANY if isnan(value) else frozenset(((value > 0) - (value < 0),))
 
 
 def _each(sign: Callable[..., int]) -> Callable[..., Signs]:

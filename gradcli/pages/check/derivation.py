@@ -122,7 +122,8 @@ class Derivation:
     def _at(self, edge: Pass) -> Iterator[Slip]:
         """Yield the slips at an edge."""
         node, position, _, slope, right = edge
-        place = (self._place(node), node.op, position)
+        name, path = self._places.get(node, ("", ()))
+        place = ((array_name(name), path) if name else node, node.op, position)  # of a loop's, the same in each round
         none = const(0, right.shape)
         branches = len({p.position for p in self.passes if p.node is node}) > 1
         others = (("as", node, a) for a in node.args if a is not edge.argument)
@@ -211,11 +212,6 @@ class Derivation:
     def statement(self, node: Node) -> str:
         """Return the name of the statement that a node stands in, or ""."""
         return self._places.get(node, ("", ()))[0]
-
-    def _place(self, node: Node) -> Hashable:
-        """Return where a node stands in its statement: of a loop's, the same in each round."""
-        name, path = self._places.get(node, ("", ()))
-        return (array_name(name), path) if name else node
 
     def groups(self) -> list[list[Slip]]:
         """Return the slips that are equal at several edges."""

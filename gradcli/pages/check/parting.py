@@ -140,12 +140,10 @@ class _Search:
         return sum(n.size for n in scheduled([*self.zeros, case.base, case.truth, case.yours]))
 
     @cached_property
-    def _values(self) -> Callable[[Named], list[Array]]:
-        return numbers_of(self.case.graph, self.zeros)
-
-    def values(self, points: Named) -> Array:
-        """Return the values of these functions, of shape (elements, points)."""
-        return np.asarray(np.concatenate(self._values(points)))
+    def values(self) -> Callable[[Named], Array]:
+        """The function of points that returns the values of these functions, of shape (elements, points)."""
+        of_each = numbers_of(self.case.graph, self.zeros)
+        return lambda points: np.concatenate(of_each(points))
 
     def evaluate(self, points: Named) -> tuple[Array, Array]:
         """Return their signs and sizes."""

@@ -282,9 +282,9 @@ def _products(result: Result, p: Point) -> Iterator[Line]:
     names = [e for name, value in p.values["jvp"].items() for e in element_names(dot(name), value.shape)]
     for i, (name, total) in enumerate(zip(names, flat(p.values["jvp"]), strict=True)):
         terms = [
-            Product((_last_number(cells[i, j]), Value.of(weights[j])))
+            Product((cell.sides[-1] if isinstance(cell, Equal) else cell, Value.of(weights[j])))
             for j in range(len(weights))
-            if (i, j) in cells and weights[j] != 0
+            if (cell := cells.get((i, j))) is not None and weights[j] != 0
         ]
         sides = [] if i in p.more.get("differs", ()) else _sum(terms)
         yield Line((Name(name), *sides, Value.of(total)), strong=True)
@@ -292,11 +292,6 @@ def _products(result: Result, p: Point) -> Iterator[Line]:
 
 def _sum(terms: Sequence[Math]) -> list[Math]:
     return [Sum(tuple(terms))] if 0 < len(terms) <= _TERMS else []
-
-
-def _last_number(cell: Math) -> Math:
-    """Return the number of an entry, or its formula where it has none."""
-    return cell.sides[-1] if isinstance(cell, Equal) else cell
 
 
 def _pairing(result: Result, p: Point) -> list[Section]:

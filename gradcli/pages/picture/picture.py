@@ -33,7 +33,7 @@ from gradcli.pages.picture.boxes import (
 from gradcli.pages.picture.folding import Fold, folds, isomorphic_leaves
 from gradcli.pages.recurrence import Recurrence, loops_of_formulas
 from gradcli.pages.results import Array, Named, style_of
-from gradcli.pages.rounds import numbers_by_round, read_by_round
+from gradcli.pages.rounds import norm_of, numbers_by_round, read_by_round
 from gradcli.pages.sections import Computed, Equal, Math, Name, Partial, Value, Words
 from gradcli.pages.system import recurrence_lines
 from gradcli.pages.trace import Reverse, Trace, numeric_trace, symbolic_trace
@@ -222,16 +222,13 @@ class _Drawing:
             self.index[n] = len(self.drawn)
         self.drawn.append(replace(box, nodes=tuple(nodes)))
 
-    def _kind(self, node: Node) -> Kind:
-        return "output" if node in self.outputs else "leaf" if node.is_leaf else "intermediate"
-
     def _box(self, node: Node, formula: Math | None, arrows: Sequence[Arrow], times: int = 1) -> Box:
         name = self.names[node]
         others = tuple(other for other in self.also.get(node, ()) if other != name)
         value, adjoint = None if _is_weights(node) else self.trace.values.get(node), self._adjoint(node)
         if value is not None and _is_condition(node):
             value = value.astype(bool)
-        kind = self._kind(node)
+        kind: Kind = "output" if node in self.outputs else "leaf" if node.is_leaf else "intermediate"
         return Box(
             name, kind, formula, node.shape, value, adjoint, tuple(arrows), others, times, (), (self._bar(name),),
             node in self.images and times == 1, tuple(self._paths(node)) if times == 1 else (),
@@ -247,7 +244,7 @@ class _Drawing:
             return []  # they have no boxes of their own
         result = [self._path(reader, self.passes[reader, node], node) for reader in readers]
         if node in reverse.seeds:
-            result.append(Path("v", None, _size(reverse.seeds[node])))
+            result.append(Path("v", None, norm_of(reverse.seeds[node])))
         return sorted(result, key=lambda path: -abs(path.contribution)) if len(result) > 1 else []
 
     def _path(self, reader: Node, passes: Sequence[Pass], node: Node) -> Path:
@@ -255,22 +252,17 @@ class _Drawing:
         total = np.asarray(sum(reverse.contributions[p] for p in passes))
         slopes = [reverse.slopes[p] for p in passes if p in reverse.slopes]
         if reader.shape or node.shape or len(slopes) < len(passes):
-            return Path(self.names[reader], None, _size(total))
+            return Path(self.names[reader], None, norm_of(total))
         return Path(self.names[reader], (float(reverse.adjoints[reader]), float(sum(slopes))), float(total))
 
     def _adjoint(self, node: Node) -> Array | str | None:
         if self.view.v is None or node not in self.varying:
             return None
         if node not in self.swept.adjoints and node not in self.trace.calls[0].adjoints:
-            return self._why_none(node)
+            why = NO_GRADIENT if node in self.active else REQUIRES_NONE
+            return f"{why} (a condition)" if node in self.active and _is_condition(node) else why
         result = self.trace.calls[0].adjoints.get(node)
         return result if result is None or result.dtype != object or readable(result, self.named) else None
-
-    def _why_none(self, node: Node) -> str:
-        """Return why a node has no adjoint, in words."""
-        if node not in self.active:
-            return REQUIRES_NONE
-        return f"{NO_GRADIENT} (a condition)" if _is_condition(node) else NO_GRADIENT
 
     def _leaf(self, node: Node) -> None:
         self._add(self._box(node, None, ()), [node])
@@ -350,16 +342,13 @@ class _Drawing:
                 continue  # no gradient flows there
             is_known = self.view.at is not None and self.view.v is not None
             numbers = (numbers_by_round(reads, trace.adjoints, contributions) if is_known else None) or {}
-            sizes = {k: _size(a) if a.shape else abs(float(a)) for k, a in numbers.items()}
+            sizes = {k: abs(norm_of(a)) for k, a in numbers.items()}
             is_carried = name in loop.carried
-            what = ["added to ", "", "norms added to ", "norms of "][is_carried + 2 * self._has_axes(name, loop)]
+            of = loop.members.get(name, {}).values() or [n for n in loop.shared if self.graph.labels.get(n) == name]
+            has_axes = any(n.shape for n in of)
+            what = ["added to ", "", "norms added to ", "norms of "][is_carried + 2 * has_axes]
             bar = self._bar(indexed_name(name, loop.index) if is_carried else name)
             yield Rounds(what, bar, loop.index, reads, sizes)
-
-    def _has_axes(self, name: str, loop: Recurrence) -> bool:
-        """Return whether what all rounds of a loop read, or a list that it carries, are arrays."""
-        nodes = loop.members.get(name, {}).values() or [n for n in loop.shared if self.graph.labels.get(n) == name]
-        return any(n.shape for n in nodes)
 
     def _arrows_from_outside(self, nodes: Sequence[Node]) -> list[Arrow]:
         """Return an arrow from each box that some nodes read, after the boxes of their leaves."""
@@ -443,11 +432,6 @@ class _Drawing:
                 return None
             factors.append(np.sum(slopes))  # x*x reads its argument twice
         return Value.of(np.prod(factors))
-
-
-def _size(array: Array) -> float:
-    """Return a number as it is, and the norm of an array."""
-    return float(np.linalg.norm(array)) if array.shape else float(array)
 
 
 def _stacked(arrays: Sequence[Array | str | None]) -> Array | None:
