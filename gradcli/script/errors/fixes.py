@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from gradcli.pytorch.tables import pytorch_names
+from gradcli.record.naming import is_tensor
 from gradcli.script.errors import edits
 from gradcli.script.errors.failure import Failure, is_whole
 from gradcli.script.errors.source import Change, Text
@@ -26,7 +27,6 @@ from gradcli.script.errors.syntax import (
     receiver_of,
     start,
 )
-from gradcli.script.naming import is_tensor
 
 _OFF = ("no_grad", "inference_mode")  # where nothing is recorded
 

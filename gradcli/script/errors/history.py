@@ -8,6 +8,7 @@ from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
+from gradcli.record.naming import is_tensor
 from gradcli.record.record import Cut
 from gradcli.script.errors import custom, edits, fixes, updates
 from gradcli.script.errors.failure import Answer, Failure

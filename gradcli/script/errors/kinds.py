@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+from gradcli.record.naming import is_tensor
 from gradcli.record.record import CallSite, Operation
 from gradcli.script.errors import edits, finite, fixes, leaves, operands, updates
 from gradcli.script.errors.failure import Answer, Failure
@@ -15,7 +16,6 @@ from gradcli.script.errors.history import History, detached_answer
 from gradcli.script.errors.none import none
 from gradcli.script.errors.syntax import calls, elements, parts, receiver_of
 from gradcli.script.known import is_custom, line_at
-from gradcli.script.naming import is_tensor
 from gradcli.text.wrapping import in_words
 
 # Why a step needs a value for its backward, by the operation and whether that is its result.

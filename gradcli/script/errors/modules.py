@@ -8,11 +8,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from typing import Any
 
+from gradcli.record.naming import is_tensor
 from gradcli.script.errors import edits, leaves
 from gradcli.script.errors.failure import Answer, Failure, is_module, is_whole
 from gradcli.script.errors.fixes import resized
 from gradcli.script.errors.syntax import called, calls, methods, owner_of, parts
-from gradcli.script.naming import is_tensor
 from gradcli.text.wrapping import in_words
 
 _REGISTERS = "a module registers the parameters and modules that are its attributes"

@@ -14,7 +14,6 @@ from gradcli.script.errors.failure import Answer, Failure, dtype_of, is_module, 
 from gradcli.script.errors.fixes import resized
 from gradcli.script.errors.source import Change, Edit
 from gradcli.script.errors.syntax import called, elements, end, integer, keyword, owner_of
-from gradcli.script.naming import is_tensor
 from gradcli.text.wrapping import in_words
 
 _MADE = {"double": "float64", "long": "int64", "int": "int32", "byte": "uint8"}  # by the methods of these names

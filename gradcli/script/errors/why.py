@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 from gradcli.process.script import Script
 from gradcli.pytorch.tables import pytorch_names
+from gradcli.record.naming import Names
 from gradcli.script.errors import fixes
 from gradcli.script.errors.failure import Answer, Failure, Knows, is_module, message_of
 from gradcli.script.errors.source import Change
