@@ -182,8 +182,8 @@ def run(tree: Path, tests: list[str], seconds: float, failing: list[str]) -> tup
         printed = out.read()
     if status is None:
         return "slow", ""
-    failed = re.search(r"^(?:FAILED|ERROR) (\S+(?: \S+)*?)(?: - .*)?$", printed, re.MULTILINE)
-    return ("passed" if status in (0, 5) else "died"), failed[1] if failed else printed[-200:]
+    failed = re.search(r"^(?:FAILED|ERROR) (\S+?(?:\[.*?\])?)(?: - .*)?$", printed, re.MULTILINE)
+    return ("passed" if status in (0, 5) else "died"), failed[1] if failed else ""
 
 
 def fate(tree: Path, mutant: Mutant, killer: str, seconds: float, failing: list[str]) -> tuple[str, str]:
