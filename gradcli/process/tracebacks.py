@@ -58,17 +58,14 @@ def traceback_text(error: BaseException) -> str:
 def _without_ours(shown: Any) -> None:
     """Leave the script's lines alone in an exception, in its cause, and in that which was being handled."""
     context = shown.__context__
-    if context is not None and (all(is_ours(f.filename) for f in context.stack) or _is_an_exception_of_ours(context)):
+    # An exception of gradcli's was handled while the text of the user's own one failed.
+    name = "" if context is None else next(iter(context.format_exception_only()), "")
+    if context is not None and (all(is_ours(f.filename) for f in context.stack) or name.startswith("gradcli.")):
         shown.__context__ = None
     shown.stack = traceback.StackSummary.from_list(theirs(shown.stack))
     for other in (shown.__cause__, shown.__context__):
         if other is not None:
             _without_ours(other)
-
-
-def _is_an_exception_of_ours(shown: Any) -> bool:
-    """Return whether an exception is gradcli's, which was handled while the text of the user's own one failed."""
-    return next(iter(shown.format_exception_only()), "").startswith("gradcli.")
 
 
 _HERE = str(Path(__file__).parents[1])

@@ -42,12 +42,12 @@ def coloured(markdown: str, width: int) -> str:
     >>> coloured("# Title", 80)
     '\\x1b[1m# Title\\x1b[0m'
     """
-    lines = plain(markdown, width).split("\n")
-    return "\n".join(style(line, bold=True) if line.startswith("#") else _painted(line) for line in lines)
-
-
-def _painted(line: str) -> str:
-    return re.sub("`[^`]+`", lambda code: style(code[0], fg="cyan", bold=True), line)
+    return "\n".join(
+        style(line, bold=True)
+        if line.startswith("#")
+        else re.sub("`[^`]+`", lambda code: style(code[0], fg="cyan", bold=True), line)
+        for line in plain(markdown, width).split("\n")
+    )
 
 
 def plain(markdown: str, width: int) -> str:
