@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from typing import Protocol
 
 import numpy as np
 
@@ -54,13 +53,8 @@ def values_of(
     return evaluator(graph, wanted)(values, rounded)
 
 
-class Evaluator(Protocol):
-    """Returns the values of nodes, from those of the inputs of their graph and from `rounded` of `values_of`."""
-
-    def __call__(
-        self, values: Mapping[str, Array], rounded: Callable[[Node, Array], Array] | None = None
-    ) -> dict[Node, Array]:
-        """Return the values."""
+# Returns the values of nodes, from those of the inputs of their graph and from `rounded` of `values_of`.
+Evaluator = Callable[..., dict[Node, Array]]
 
 
 def evaluator(graph: Graph, wanted: Iterable[Node]) -> Evaluator:

@@ -14,7 +14,7 @@ from gradcli.pyfunc.tracer import Rule, Tracer, apply, mutable, untraceable
 _FUNCTIONS = (
     "sum", "prod", "mean", "var", "std", "max", "min", "cumsum", "cumprod", "argmax", "argmin", "argsort", "all",
     "any", "dot", "trace", "diagonal", "swapaxes", "squeeze", "repeat", "take", "round", "clip", "nonzero",
-    "searchsorted", "choose", "compress", "put",
+    "searchsorted",
 )  # fmt: skip
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import os
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -31,9 +32,14 @@ class Generator:
     def manual_seed(self, seed: int) -> Generator:
         """Begin the stream of a seed."""
         self._seed = seed % 2**64
-        self._words = np.random.RandomState(self._seed & 0xFFFFFFFF)
         self._spare: float | None = None
+        vars(self).pop("_words", None)
         return self
+
+    @cached_property
+    def _words(self) -> np.random.RandomState:
+        """The Mersenne Twister, which begins when it is asked: many scripts have no random numbers."""
+        return np.random.RandomState(self._seed & 0xFFFFFFFF)
 
     def initial_seed(self) -> int:
         """Return the seed."""

@@ -40,7 +40,7 @@ from gradcli.graph.graph import Graph
 from gradcli.graph.node import compare, leaf
 from gradcli.graph.operations import OPERATIONS
 
-LACKING = {"digamma", "polygamma", "zeta"}
+LACKING = {"digamma", "polygamma", "zeta", "gamma"}
 WITHOUT_RULE = {"det", "inv", "solve", "sort", "argsort", "take_along", "put_along", "median", "argmedian_mask"}
 WITHOUT_RULE |= {"eigvalsh", "eigvecsh", "svdvals", "svd_u", "svd_vh", "prod", "product_of_others"}
 ELEMENTWISE = {op: row for op, row in OPERATIONS.items() if row.broadcasts}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterable
 from functools import partial
 
@@ -15,7 +14,7 @@ Rule = Callable[..., str]
 # Functions of C, with the number of their arguments.
 _NAMES = {op: name for op, row in OPERATIONS.items() if (name := row.spelling_in("llvm"))}
 LIBRARY = {name: OPERATIONS[op].arity for op, name in _NAMES.items() if not name.startswith("llvm.")}
-LIBRARY |= {"tgamma": 1, "fmod": 2}
+LIBRARY |= {"fmod": 2}
 
 
 def _instruction(name: str) -> Rule:
@@ -92,14 +91,6 @@ def _sign(w: InstructionWriter, x: str) -> str:
     return w.select(w.compare("olt", x, zero), w.number(-1), above)
 
 
-def _gamma(w: InstructionWriter, x: str) -> str:
-    # C may have inf where NumPy's is NaN: at integers below 0, and at -inf.
-    zero = w.number(0)
-    whole = w.compare("oeq", w.call("llvm.floor", x), x)
-    pole = w.new(f"and {w.masks} {whole}, {w.compare('olt', x, zero)}", "m")
-    return w.select(pole, w.number(math.nan), w.call("tgamma", x))
-
-
 EXPRESSIONS: dict[str, Rule] = {
     "add": _instruction("fadd"),
     "sub": _instruction("fsub"),
@@ -109,7 +100,6 @@ EXPRESSIONS: dict[str, Rule] = {
     "identity": lambda w, x: x,
     **{op: _function(name) for op, name in _NAMES.items()},
     "softplus": _softplus,
-    "gamma": _gamma,
     "maximum": first("ogt"),
     "minimum": first("olt"),
     "clamp": _clamp,

@@ -13,7 +13,7 @@ from gradcli.graph.index_arrays import IndexArray, scatter_add
 from gradcli.pyfunc.elements import positions
 from gradcli.pyfunc.functions.arguments import axes_in, number
 from gradcli.pyfunc.tape import aside
-from gradcli.pyfunc.tracer import COMPOSED, Tracer, as_written, known_values, lift, mutable, traced, written_into
+from gradcli.pyfunc.tracer import COMPOSED, Tracer, known_values, lift, mutable, traced, written_into
 
 _ILL = 1e6  # a condition number from which the normal equations lose too many digits
 
@@ -122,7 +122,6 @@ COMPOSED |= {
     np.select: _select,
     np.broadcast_arrays: _broadcast_arrays,
     np.divmod: lambda a, b: (np.floor_divide(a, b), np.remainder(a, b)),
-    np.compress: lambda condition, a, axis=None: np.take(a, np.flatnonzero(np.asarray(condition)), axis),
     np.cross: _cross,
     np.nonzero: _nonzero,
     np.flatnonzero: lambda a: _nonzero(np.ravel(a))[0],
@@ -154,25 +153,24 @@ def _rank(arrays: Any) -> int:
     return max(map(_rank, arrays)) if isinstance(arrays, list) else np.ndim(arrays)
 
 
-def _insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> Any:
-    arr, values = np.asarray(arr), np.asarray(values)
-    if axis is None:
-        arr, axis = np.ravel(arr), 0
-    n, rank = arr.shape[axis], arr.ndim
-    if np.ndim(obj) == 0 and values.ndim:  # as for a slice, the first axis of the values is that which is inserted
-        values = np.moveaxis(np.reshape(values, (*(1,) * (rank - values.ndim), *values.shape)), 0, axis)
-    values = np.reshape(values, (*(1,) * (rank - values.ndim), *values.shape))
-    count = values.shape[axis] if np.ndim(obj) == 0 else len(np.zeros(n)[obj]) if isinstance(obj, slice) else len(obj)
-    shape = (*arr.shape[:axis], count, *arr.shape[axis + 1 :])
-    both = np.concatenate([arr, np.broadcast_to(values, shape)], axis)
-    return np.take(both, np.insert(np.arange(n), obj, n + np.arange(count)), axis)
+def _moving(original: Any, *arrays: int) -> Any:
+    """Return the rule of a function that moves elements: NumPy moves their numbers, by which they are then taken.
 
+    `arrays` are the positions of its arguments that are arrays.
+    """
 
-def _delete(arr: Any, obj: Any, axis: int | None = None) -> Any:
-    arr = np.asarray(arr)
-    if axis is None:
-        arr, axis = np.ravel(arr), 0
-    return np.take(arr, np.delete(np.arange(arr.shape[axis]), obj), axis)
+    def call(*args: Any, **settings: Any) -> Any:
+        given, parts = [*args], list[Any]()
+        for i in arrays:
+            x = np.asarray(given[i])
+            with aside():
+                given[i] = np.arange(x.size).reshape(x.shape) + sum(map(len, parts))
+            parts.append(np.ravel(x))
+        with aside():
+            where = original(*given, **settings)
+        return np.concatenate(parts)[where]
+
+    return call
 
 
 def _convolve(a: Any, v: Any, mode: str = "full") -> Any:
@@ -240,50 +238,26 @@ def _nanvar(a: Any, axis: Any = None, dtype: Any = None, out: Any = None, ddof: 
     return np.nansum(squares, axis, keepdims=keepdims) / (np.sum(~np.isnan(a), axis, keepdims=keepdims) - ddof)
 
 
-def _choose(a: Any, choices: Any, out: Any = None, mode: str = "raise") -> Any:
-    a = np.asarray(a.decided() if isinstance(a, Tracer) else a)
-    return np.take_along_axis(np.stack(np.broadcast_arrays(*choices)), a[None], 0)[0]
-
-
-def _sliding_window_view(x: Any, window_shape: Any, axis: Any = None, **_: Any) -> Any:
-    x = np.asarray(x)
-    where = np.lib.stride_tricks.sliding_window_view(np.arange(x.size).reshape(x.shape), window_shape, axis)
-    return np.ravel(x)[where]
-
-
 COMPOSED |= {
     np.block: _block,
-    np.insert: _insert,
-    np.delete: _delete,
+    np.insert: _moving(np.insert, 0, 2),
+    np.delete: _moving(np.delete, 0),
+    np.compress: _moving(np.compress, 1),
     np.convolve: _convolve,
     np.correlate: lambda a, v, mode="valid": _convolve(a, np.atleast_1d(np.asarray(v))[::-1], mode),
     np.quantile: _quantile,
     np.percentile: lambda a, q, *more, **settings: _quantile(a, np.asarray(q) / 100, *more, **settings),
     np.meshgrid: _meshgrid,
     np.apply_along_axis: _apply_along_axis,
-    np.choose: _choose,
     np.nanmean: _nanmean,
     np.nanvar: _nanvar,
     np.nanstd: lambda a, *more, **settings: np.sqrt(_nanvar(a, *more, **settings)),
-    np.lib.stride_tricks.sliding_window_view: _sliding_window_view,
+    np.lib.stride_tricks.sliding_window_view: _moving(np.lib.stride_tricks.sliding_window_view, 0),
 }
 
 
 def _copyto(dst: Any, src: Any, casting: str = "same_kind", where: Any = True) -> None:
     written_into(dst, np.broadcast_to(src, np.shape(dst)) if where is True else np.where(where, src, dst))
-
-
-def _put(a: Any, ind: Any, v: Any, mode: str = "raise") -> None:
-    as_written(a).reshape(-1)[np.asarray(ind)] = v
-
-
-def _putmask(a: Any, mask: Any, values: Any) -> None:
-    written_into(a, np.where(mask, np.reshape(np.resize(values, np.size(a)), np.shape(a)), a))
-
-
-def _place(arr: Any, mask: Any, vals: Any) -> None:
-    mask = mask.decided() if isinstance(mask, Tracer) else np.asarray(mask)
-    as_written(arr)[mask] = np.resize(vals, int(np.count_nonzero(mask)))
 
 
 def _add_at(a: Any, indices: Any, b: Any, sign: float = 1.0) -> None:
@@ -321,9 +295,6 @@ def _typed(function: Any, *args: Any) -> Any:
 
 COMPOSED |= {
     np.copyto: _copyto,
-    np.put: _put,
-    np.putmask: _putmask,
-    np.place: _place,
     np.bincount: _bincount,
     ("add", "at"): _add_at,
     ("subtract", "at"): lambda a, indices, b: _add_at(a, indices, b, -1.0),
