@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from itertools import chain
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -85,45 +85,29 @@ class Heard:
         return [h for fn in edges for h in (*chain(*fn.pres.values()), *(fn._nexts or ()), *(fn._posts or ()))]
 
 
-class Hearer(Protocol):
-    """Who hears of a script's calls."""
-
-    def begins(self, call: Heard) -> None:
-        """Hear of a call before it runs."""
-
-    def is_done(self, call: Heard) -> None:
-        """Hear of a call that is done."""
-
-    def is_answered(self, request: Any, answer: Any) -> None:
-        """Hear of what a script asked for by name, in numbers."""
-
-    def stepped(self, optimizer: Any, changes: Sequence[Any]) -> None:
-        """Hear of an optimizer's step."""
-
-
 class Session(Listener):
-    """Listens to the calls of a script."""
+    """Listens to the calls of a script, for an `explainer` with the same methods, which gets each as `Heard`."""
 
-    def __init__(self, hearer: Hearer) -> None:
-        self._hearer = hearer
+    def __init__(self, explainer: Any) -> None:
+        self._explainer = explainer
         self._running: dict[int, Heard] = {}  # by the identity of the call
 
     def begins(self, call: Call) -> None:
         """Hand on a call before it runs."""
         heard = self._running[id(call)] = Heard(call)
-        self._hearer.begins(heard)
+        self._explainer.begins(heard)
 
     def is_done(self, call: Call) -> None:
         """Hand on a call that is done."""
-        self._hearer.is_done(self._running.pop(id(call)))
+        self._explainer.is_done(self._running.pop(id(call)))
 
     def is_answered(self, request: Request) -> None:
         """Hand on what a request has got."""
-        self._hearer.is_answered(request, numbers_of(request.result))
+        self._explainer.is_answered(request, numbers_of(request.result))
 
     def stepped(self, optimizer: Any, changes: Sequence[Any]) -> None:
         """Hand on an optimizer's step."""
-        self._hearer.stepped(optimizer, changes)
+        self._explainer.stepped(optimizer, changes)
 
 
 def _square(a: Array) -> float:

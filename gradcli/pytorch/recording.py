@@ -22,7 +22,6 @@ from gradcli.pytorch.cuts import CUTS, Cut
 from gradcli.pytorch.moments import Moment, moment
 from gradcli.pytorch.nn.module import Parameter
 from gradcli.pytorch.operations.random import MASK
-from gradcli.pytorch.recipes import Recipe
 from gradcli.pytorch.record import Edge, GradFn, Leaf, Line, Step, edge_made, edge_of
 from gradcli.pytorch.tensor import Tensor
 from gradcli.record import record as records
@@ -163,7 +162,7 @@ class _Writer:
         self.of |= {(step, k): q for k, q in enumerate(results)}
         self.whole |= {(step, k): a for k, (a, m) in enumerate(made) if m is not None}
         custom = (step.cls.__name__, (step.cls.__module__,), ()) if step.is_custom else None  # type: ignore[attr-defined]
-        row, settings, definitions = custom or as_row(step.recipe)
+        row, settings, definitions = custom or (step.recipe.op, plain(step.recipe.settings), step.recipe.definitions)
         new = self.recorder.operation(
             row,
             settings,
@@ -233,7 +232,8 @@ class _Writer:
 
     def edge_now(self, x: Tensor) -> Edge | None:
         """Return the edge of a tensor if the call goes through it."""
-        edge = edge_known(x)
+        edge, known_leaf = edge_made(x), None if x._leaf is None else x._leaf()
+        edge = (known_leaf, 0) if edge is None and known_leaf is not None else edge
         return edge if edge is not None and (edge in self.of or edge in self.tape.leaves) else None
 
     def now(self, x: Tensor) -> Moment:
@@ -469,11 +469,6 @@ def _spans(code: CodeType) -> list[Span]:
     return [*code.co_positions()]
 
 
-def as_row(recipe: Recipe) -> tuple[str, Any, tuple[Definition, ...]]:
-    """Return the name of a recipe's operation, its settings as plain data, and its definition."""
-    return recipe.op, plain(recipe.settings), recipe.definitions
-
-
 def plain(settings: Any) -> Any:
     """Return settings as plain data: tuples, numbers and texts."""
     if isinstance(settings, tuple | list):
@@ -481,14 +476,6 @@ def plain(settings: Any) -> Any:
     if isinstance(settings, range):
         return settings.start, settings.stop, settings.step
     return settings if isinstance(settings, bool | int | float | str | None) else repr(settings)
-
-
-def edge_known(x: Tensor) -> Edge | None:
-    """Return the edge of a tensor as it was recorded; None where there is none yet."""
-    if (made := edge_made(x)) is not None:
-        return made
-    leaf = x._leaf() if x._leaf is not None else None
-    return None if leaf is None else (leaf, 0)
 
 
 def _made(step: Step) -> Sequence[Moment]:

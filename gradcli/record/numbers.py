@@ -88,3 +88,12 @@ def decimal(array: Array) -> Array:
     if array.dtype == np.float32 and array.size <= _EXACT:
         return np.array([float(str(v)) for v in array.reshape(-1)]).reshape(array.shape)
     return array.astype(float)
+
+
+def size_text(shape: tuple[int, ...]) -> str:
+    """Return a shape in words.
+
+    >>> size_text((2, 3)), size_text(())
+    ('2×3', 'scalar')
+    """
+    return "×".join(map(str, shape)) or "scalar"

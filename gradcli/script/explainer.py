@@ -43,7 +43,10 @@ class Explainer(LineExplainer):
     def begins(self, call: Heard) -> None:
         """Hold what is recorded behind a call that is explained, before the call frees it."""
         frame, site = self._position(call.depth)
-        if self._is_covered(call) or not self._explains_now(site):
+        before, self.request = self.request, call.request
+        # One of several calls for what a script asked for by name, and not the first of them.
+        is_covered = call.request is not None and (call.request is before or not call.request.name)
+        if (is_covered and self.style != "json") or not self._explains_now(site):
             return
         call.kept = scene = self._scene(frame, site)
         with _room():
@@ -74,11 +77,6 @@ class Explainer(LineExplainer):
         unroll = self.unroll or self.style == "json"  # whose objects have the rounds, and the loop beside them
         names = names_of(frame)
         return CallScene(self.script, site.line, names, site=site, steps=self.steps, unroll=unroll, told=self.told)
-
-    def _is_covered(self, call: Heard) -> bool:
-        """Return whether a call is one of several for what a script asked for by name, and not the first of them."""
-        before, self.request = self.request, call.request
-        return self.style != "json" and call.request is not None and (call.request is before or not call.request.name)
 
     def _explains_now(self, site: Site) -> bool:
         """Count a call, and return whether it is explained this time."""

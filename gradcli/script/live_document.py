@@ -6,11 +6,9 @@ What belongs to a line stands below the statement that the line is in; what a li
 from __future__ import annotations
 
 import ast
-import io
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TextIO
 
 from gradcli.files import printable
 from gradcli.pages.live import Kernels, live
@@ -23,7 +21,7 @@ from gradcli.script.loops import folded_loops
 from gradcli.script.pages.effects import RETURNED
 from gradcli.script.passed import gradients_by_line, result_of
 from gradcli.script.scene import CallScene
-from gradcli.script.shown import Printed
+from gradcli.script.shown import Printed, Stream
 from gradcli.text.highlighted import highlighted
 
 _NODES = 1_500  # of a graph with a live page
@@ -40,28 +38,13 @@ class _Entry:
     html: str = ""
 
 
-class _Stream(io.StringIO):
-    """The script's standard output, which is written into the document as it comes, and into `also`."""
-
-    def __init__(self, to: LiveDocument, also: TextIO | None) -> None:
-        super().__init__()
-        self.to, self.also = to, also
-
-    def write(self, text: str) -> int:
-        """Write a text."""
-        if self.also is not None:
-            self.also.write(text)
-        self.to.printed(text)
-        return len(text)
-
-
 class LiveDocument(Printed):
     """The document; pages are kept until it is complete.  One for a file leaves the script its standard output, too."""
 
     def __init__(self, script: Script, to_file: bool = False) -> None:
         super().__init__()
         self.script = script
-        self.stream = _Stream(self, sys.stdout if to_file else None)
+        self.stream = Stream(self.printed, sys.stdout if to_file else None)
         self.kernels = Kernels()
         self.entries: dict[int, list[_Entry]] = {}
         self.pages = self.letters = 0

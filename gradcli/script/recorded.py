@@ -120,11 +120,7 @@ class _Maker(Operands, Recorded):
 
     def differentiable(self, o: Operation) -> frozenset[int]:
         """Return the positions of operands that gradients flow to."""
-        return frozenset(i for i, x in enumerate(o.operands) if isinstance(x, int) and self.is_reached(x))
-
-    def is_reached(self, q: int) -> bool:
-        """Return whether a quantity is a leaf or a result that gradients flow to."""
-        return self.quantity(q).requires
+        return frozenset(i for i, x in enumerate(o.operands) if isinstance(x, int) and self.quantity(x).requires)
 
     def operand(self, x: int | Numbers, o: Operation, i: int) -> Any:
         """Return the node of an operand: the result of another operation, a leaf, data, or numbers; or a text."""
@@ -141,7 +137,7 @@ class _Maker(Operands, Recorded):
         q = self.quantity(x)
         if not q.requires:
             if q.module:  # one of which nothing requires a gradient
-                local = partial(self.fresh_of, q.module)
+                local = lambda _=False: self.fresh(q.module)  # noqa: E731
             return self.fixed(q, o.site, local)
         if o.site.is_module and q.role == "parameter":  # the line calls its module, and names the input
             return self.leaf(x, site=o.site)
@@ -154,10 +150,6 @@ class _Maker(Operands, Recorded):
     def operands_of(self, o: Operation) -> int:
         """Return how many operands an operation has before its indices, positions and factors."""
         return len(o.operands) - o.numbers
-
-    def fresh_of(self, module: str, _: bool = False) -> str:
-        """Return a name for the output of a frozen module, which no operation made."""
-        return self.fresh(module)
 
     def used_of(self, o: Operation) -> list[int]:
         """Return the positions of an operation's results that are read."""
@@ -317,7 +309,8 @@ class _Maker(Operands, Recorded):
         A module takes several operations: of those in its `call` only the one of its output counts.
         """
         operations = self.targets.get(name, ())
-        times = sum(call is None or bool(o.module) or not _is_same_call(o.site, call) for o in operations)
+        own = call and (call.frame, call.instruction)
+        times = sum(bool(o.module) or (o.site.frame, o.site.instruction) != own for o in operations)
         return bool(name) and times == 1 and name not in self.every
 
     def needs_name(self, node: Node, size: int, readers: int) -> bool:
@@ -368,10 +361,6 @@ def recorded(record: Record, call: Backward, sources: Mapping[str, str] = Mappin
     if not asked:
         maker.wrt = [name for name in maker.at if name in maker.wrt]
     return maker
-
-
-def _is_same_call(a: CallSite, b: CallSite) -> bool:
-    return (a.frame, a.instruction) == (b.frame, b.instruction)
 
 
 def _stem(name: str) -> str:

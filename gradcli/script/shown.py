@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TextIO
 
@@ -74,30 +74,19 @@ class Printed:
         return "\n".join(self.kept or ())
 
 
-class _Kept(io.StringIO):
-    """The output of a script, for a document: an endless one is cut off; `also` is a stream that gets all of it."""
+class Stream(io.StringIO):
+    """The script's standard output: each text is kept as it comes, and `also` is a stream that gets it, too."""
 
-    left = _PRINTED
-
-    def __init__(self, also: TextIO | None = None) -> None:
+    def __init__(self, keep: Callable[[str], None], also: TextIO | None) -> None:
         super().__init__()
-        self.also = also
+        self.keep, self.also = keep, also
 
     def write(self, text: str) -> int:
-        """Keep a text, up to the limit."""
+        """Write a text."""
         if self.also is not None:
             self.also.write(text)
-        if self.left > 0:
-            super().write(text[: self.left] if len(text) <= self.left else f"{text[: self.left]}\n… and more …\n")
-            self.left -= len(text)
+        self.keep(text)
         return len(text)
-
-    def taken(self) -> str:
-        """Return the text printed since the last call."""
-        text = self.getvalue()
-        self.seek(0)
-        self.truncate()
-        return text
 
 
 class Document(Printed):
@@ -109,7 +98,9 @@ class Document(Printed):
     def __init__(self, source: str, style: str, to_file: bool = False) -> None:
         super().__init__()
         self.style = style
-        self.stream = self.printed = _Kept(sys.stdout if to_file else None)
+        self.stream = Stream(self._keep, sys.stdout if to_file else None)
+        self.printed: list[str] = []  # by the script, behind the last part
+        self.room = _PRINTED
         self.parts = [self._fenced("python", source)]
 
     def page(self, title: str, text: str) -> None:
@@ -142,9 +133,16 @@ class Document(Printed):
 
         return document(text)
 
+    def _keep(self, text: str) -> None:
+        """Keep what the script prints, up to the limit."""
+        if self.room > 0:
+            self.printed.append(text if len(text) <= self.room else f"{text[: self.room]}\n… and more …\n")
+        self.room -= len(text)
+
     def _take_printed(self) -> None:
-        if printed := self.printed.taken():
+        if printed := "".join(self.printed):
             self.parts.append(self._fenced("text", printed))
+            self.printed.clear()
 
     def _heading(self, title: str) -> str:
         if self.style == "markdown":

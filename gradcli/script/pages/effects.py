@@ -21,7 +21,7 @@ from gradcli.pages.sections import (
     VectorProduct,
     sentence,
 )
-from gradcli.record.numbers import Numbers, decimal
+from gradcli.record.numbers import Numbers, decimal, size_text
 from gradcli.record.record import Contribution, Hook
 from gradcli.script.errors.source import text_at
 from gradcli.script.errors.syntax import parts
@@ -217,7 +217,7 @@ def numbers_words(n: Numbers) -> str:
     """
     a = n.whole
     if a is None or a.size > SHOWN:
-        return f"{'×'.join(map(str, n.shape)) or 'scalar'} numbers"
+        return f"{size_text(n.shape)} numbers"
     return array_text(
         decimal(a) if a.dtype.kind == "f" else a,
         lambda v: f"{v:.6g}" if isinstance(v, float | complex) else str(v),

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import partial
+from itertools import groupby, takewhile
 from typing import Any
 
 from gradcli.pages.sections import Grid, Math, Section, Text
-from gradcli.record.numbers import Numbers
+from gradcli.record.numbers import Numbers, size_text
 from gradcli.record.record import Backward, Contribution, Cut, Operation, Quantity, Record
 
 MANY = 12  # leaves: of more, each page has the section
@@ -23,6 +25,7 @@ _CUTS = {
     "not_read": "the loss does not depend on its result",
 }
 _SHORTEST = 3  # equal parameters that are one line
+_NUMBER = re.compile(r"(?<![^.])\d+(?![^.])")  # in the path of a module
 
 
 @dataclass(frozen=True)
@@ -183,22 +186,18 @@ def _cells(rows: Sequence[Flow], bar: Callable[[float | None], str]) -> Iterator
             k += same
         else:
             row = rows[k]
-            yield row.name, _shape(row.shape), _text(row.value_norm), _text(row.grad_norm), bar(row.size) or row.why
+            yield row.name, size_text(row.shape), _text(row.value_norm), _text(row.grad_norm), bar(row.size) or row.why
             k += 1
 
 
 def _count_without_gradient(rows: Sequence[Flow], start: int) -> int:
     """Return how many parameters from `start` on, of one module, have no gradient for the same reason."""
     first = rows[start]
-    module = first.name.rpartition(".")[0]
-    if first.grad_norm is not None or not module:
-        return 0
-    count = 0
-    for row in rows[start:]:
-        if row.grad_norm is not None or row.why != first.why or not _common([first.name, row.name]):
-            break
-        count += 1
-    return count
+
+    def is_alike(row: Flow) -> bool:
+        return row.grad_norm is None and row.why == first.why and bool(_common([first.name, row.name]))
+
+    return sum(1 for _ in takewhile(is_alike, rows[start:]))
 
 
 def _common(names: Sequence[str]) -> str:
@@ -209,46 +208,32 @@ def _common(names: Sequence[str]) -> str:
     return f"{prefix}.…" if prefix else ""
 
 
+def _split(name: str) -> tuple[str, str, str]:
+    """Return what is before the first number in a parameter's path, that number, and the rest.
+
+    >>> _split("net.3.weight"), _split("w2")
+    (('net.', '3', '.weight'), ('w2', '', ''))
+    """
+    match = _NUMBER.search(name)
+    return (name[: match.start()], match[0], name[match.end() :]) if match else (name, "", "")
+
+
 def _repeated_modules(rows: Sequence[Flow], start: int) -> tuple[int, int]:
     """Return how many parameters from `start` on are a module, and how often it is repeated with the same shapes."""
-    parts = rows[start].name.split(".")
-    numbers = [i for i, part in enumerate(parts) if part.isdigit()]
-    if not numbers:
-        return 1, 1
-    depth = numbers[0]
-    head = parts[:depth]
-
-    def block(k: int, index: str) -> list[Flow]:
-        result = []
-        for row in rows[k:]:
-            names = row.name.split(".")
-            if names[:depth] != head or len(names) <= depth or names[depth] != index:
-                break
-            result.append(row)
-        return result
-
-    first = block(start, parts[depth])
-    count, k = 1, start + len(first)
-    while k < len(rows):
-        names = rows[k].name.split(".")
-        if len(names) <= depth or names[:depth] != head:
-            break
-        other = block(k, names[depth])
-        if [(r.name.split(".")[depth + 1 :], r.shape, r.why) for r in other] != [
-            (r.name.split(".")[depth + 1 :], r.shape, r.why) for r in first
-        ]:
-            break
-        count, k = count + 1, k + len(other)
-    return len(first), count
+    modules = (
+        (head, [(_split(row.name)[2], row.shape, row.why) for row in part])
+        for (head, _), part in groupby(rows[start:], lambda row: _split(row.name)[:2])
+    )
+    first = next(modules)
+    return len(first[1]), 1 + sum(1 for _ in takewhile(first.__eq__, modules))
 
 
 def _rows_of_repeated(
     rows: Sequence[Flow], length: int, count: int, bar: Callable[[float | None], str]
 ) -> Iterator[tuple[Math, ...]]:
     """Yield the rows of equal modules: their first and last gradients, and the least and the largest one."""
-    first, last = rows[0].name.split("."), rows[-length].name.split(".")
-    depth = next(i for i, (a, b) in enumerate(zip(first, last, strict=True)) if a != b)
-    name = f"{'.'.join(first[:depth])}{'.' * bool(depth)}{first[depth]} … {last[depth]}"
+    (head, first, _), (_, last, _) = _split(rows[0].name), _split(rows[-length].name)
+    name = f"{head}{first} … {last}"
     known = [row for row in rows if row.size is not None]
     if not known:
         yield name, f"{count} × the same", "", _text(rows[0].grad_norm), rows[0].why
@@ -257,7 +242,7 @@ def _rows_of_repeated(
     grads = f"{_text(known[0].grad_norm)} … {_text(known[-1].grad_norm)}"
     yield name, f"{count} × the same", "", grads, ""
     for word, row in (("least", least), ("largest", most)):
-        yield f"  {word}: {row.name}", _shape(row.shape), _text(row.value_norm), _text(row.grad_norm), bar(row.size)
+        yield f"  {word}: {row.name}", size_text(row.shape), _text(row.value_norm), _text(row.grad_norm), bar(row.size)
 
 
 def _bar(size: float | None, least: float, most: float) -> str:
@@ -266,10 +251,6 @@ def _bar(size: float | None, least: float, most: float) -> str:
     share = 1.0 if most == least else (math.log10(size) - least) / (most - least)
     full = 1 + round(share * (_BARS - 1))
     return "▇" * full + "▁" * (_BARS - full)
-
-
-def _shape(shape: Sequence[int]) -> str:
-    return "×".join(map(str, shape)) or "scalar"
 
 
 def _text(norm: float | None) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from gradcli.pages.results import Array, Named
 from gradcli.pages.sections import Block, Grid, Math, Name, Text, Value
+from gradcli.record.numbers import size_text
 from gradcli.record.record import Cut
 from gradcli.script.errors import updates
 from gradcli.script.errors.source import Text as Source
@@ -48,7 +49,7 @@ def _quantity(label: str, arrays: Sequence[Array]) -> tuple[Math, Math, Math]:
     if len(arrays) > 1:
         return label, f"{len(arrays)} arrays", f"{sum(a.size for a in arrays):,} numbers"
     (a,) = arrays
-    return Name(label), "×".join(map(str, a.shape)) or "scalar", Value(a) if a.size <= WHOLE else _first_entries(a)
+    return Name(label), size_text(a.shape), Value(a) if a.size <= WHOLE else _first_entries(a)
 
 
 def by_module(names: Sequence[str]) -> dict[str, list[str]]:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -55,22 +57,17 @@ def _large(said: tuple[Math, ...]) -> list[Section]:
     return [Section("matrix", (Text(said),))]
 
 
-def _jvp(shown: Shown, at: Named, u: Named, measured: Measured) -> Sequence[Section]:
-    result = JacobianProduct(shown.graph, shown.wrt, _WANTED, u, measured=measured).result([at], Notes())
-    return jvp_pages(result, ("u", "jacobian", "jvp"))[0].sections
-
-
-def _hvp(shown: Shown, at: Named, u: Named, measured: Measured) -> Sequence[Section]:
-    result = HessianProduct(shown.graph, shown.wrt, _WANTED, u, measured=measured).result([at], Notes())
-    return hvp_pages(result, ("hessian",))[0].sections
+def _product(question: Any, pages: Any, shown: Shown, at: Named, u: Named, measured: Measured) -> Sequence[Section]:
+    result = question(shown.graph, shown.wrt, _WANTED, u, measured=measured).result([at], Notes())
+    return pages(result)[0].sections  # type: ignore[no-any-return]
 
 
 # What makes the sections behind the system, by the function that was called.
 _SECTIONS: dict[str, Callable[[Shown, Named, Named, Measured], Sequence[Section]]] = {
     **dict.fromkeys(("jacobian", "jacrev", "jacfwd", "gradcheck"), _jacobian),
     "hessian": _hessian,
-    "jvp": _jvp,
-    "hvp": _hvp,
+    "jvp": partial(_product, JacobianProduct, partial(jvp_pages, only=("u", "jacobian", "jvp"))),
+    "hvp": partial(_product, HessianProduct, partial(hvp_pages, only=("hessian",))),
 }
 
 

@@ -11,7 +11,7 @@ from gradcli.notation.numbers import array_text
 from gradcli.pages.sections import Grid, Math, Page, Section, Text
 from gradcli.process.script import Script
 from gradcli.record.naming import Names
-from gradcli.record.numbers import Numbers
+from gradcli.record.numbers import Numbers, size_text
 from gradcli.record.record import Backward, Operation, Record
 from gradcli.script.errors.warnings import Warned, warned
 from gradcli.script.known import Known, is_unknown, line_at
@@ -155,15 +155,11 @@ def _operations(record: Record, backward: Backward) -> Section:
         for k, q in enumerate(o.results):
             quantity, g = record.quantities[q], backward.received.get((o.id, k))
             value, norm = _first(quantity.numbers), "" if g is None else norm_text(g)
-            rows.append((str(o.site.line or ""), o.row, quantity.name, _shape(quantity.shape), value, norm))
+            rows.append((str(o.site.line or ""), o.row, quantity.name, size_text(quantity.shape), value, norm))
     said = f"{len(operations):,} operations; |adjoint| is the norm of ∂L/∂(its result)"
     return Section(
         "system", (Text((said,)), Grid(("line", "operation", "name", "shape", "value", "|adjoint|"), tuple(rows)))
     )
-
-
-def _shape(shape: Sequence[int]) -> str:
-    return "×".join(map(str, shape)) or "scalar"
 
 
 def _first(numbers: Numbers) -> str:
