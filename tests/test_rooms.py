@@ -150,8 +150,8 @@ LAZY = {
     "gradcli.report.prose": {"layout"},
     "gradcli.report.render": {"pictures.render"},  # of documents
     # by what happens, and by the format
-    "gradcli.script.explainer": {"pages.page", "pages.rows", "pages.steps"},
-    "gradcli.script.line_explainer": {"errors.why"},
+    "gradcli.script.explainer": {"pages.page", "pages.steps"},
+    "gradcli.script.line_explainer": {"errors.why", "pages.rows"},
     "gradcli.script.under_pytorch.explainer": {"under_pytorch.page", "pages.steps", "errors.under_pytorch"},
     "gradcli.script.pages.page": {"pages.functions", "pages.request"},  # by what is called
 }

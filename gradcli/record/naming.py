@@ -64,6 +64,12 @@ class Names:
         """Return what has a name, also one that something else has where the script runs."""
         return [x for x, _ in self._named.values()]
 
+    def hooks(self) -> list[Any]:
+        """Return the hooks of gradients of PyTorch's tensors and modules."""
+        kinds = ("_backward_hooks", "_post_accumulate_grad_hooks", "_backward_pre_hooks")
+        having = (*self.tensors.values(), *self.modules.values())
+        return [h for x in having for k in kinds for h in (getattr(x, k, None) or {}).values()]
+
 
 class FreshNames:
     """Names that are not taken; of many with one stem, each search begins at the last one that was found.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -48,7 +47,7 @@ class Explainer(LineExplainer):
         is_covered = call.request is not None and (call.request is before or not call.request.name)
         if (is_covered and self.style != "json") or not self._explains_now(site):
             return
-        call.kept = scene = self._scene(frame, site)
+        call.kept = scene = self.scene(site.line, names_of(frame), site)
         with _room():
             call.hold(scene.names)
 
@@ -73,11 +72,6 @@ class Explainer(LineExplainer):
         frame = next(iter(frames), None)
         return frame, Site.of(line, frame, depth)
 
-    def _scene(self, frame: Any, site: Site) -> CallScene:
-        unroll = self.unroll or self.style == "json"  # whose objects have the rounds, and the loop beside them
-        names = names_of(frame)
-        return CallScene(self.script, site.line, names, site=site, steps=self.steps, unroll=unroll, told=self.told)
-
     def _explains_now(self, site: Site) -> bool:
         """Count a call, and return whether it is explained this time."""
         self.seen[site] += 1
@@ -97,9 +91,7 @@ class Explainer(LineExplainer):
             return
         if call.request is not None and not call.is_finite:
             self.warned.add(scene.site)  # its page covers the calls that follow
-        if self.style == "json":
-            self._show_row(call, scene)
-        elif call.request is not None:
+        if call.request is not None and self.style != "json":
             self.requests[call.request] = call
         else:
             self._show(call, scene)
@@ -113,20 +105,21 @@ class Explainer(LineExplainer):
             self._show(call, scene)
 
     def _show(self, call: Heard, scene: CallScene) -> None:
-        """Show the page of a call."""
+        """Show the page of a call, or its object in JSON."""
         try:
             with _room():
-                text = self._page(call, scene)
+                text = self._text(call, scene)
         except Exception as error:
             scene.recorded = Recorded(scene.recorded.record, scene.recorded.call)
             scene.trouble = fault_text(error)
             text = f"not explained: {scene.trouble}"
             with suppress(Exception):
-                text = self._page(call, scene)
-        if self.drawing is not None:
-            self.drawing.add(scene)
+                text = self._text(call, scene)
+        self.draw(scene)
         title = f"line {scene.line}: {scene.source(scene.line)}"
-        self._in_order(call, partial(self.shown.explained, scene, title, text))
+        self._in_order(call, partial(self.show, scene, title, text))
+        if self.style == "json":
+            self._warn(call)
 
     def _in_order(self, call: Heard, show: Callable[[], None]) -> None:
         """Show a call, and behind it those that ran within it."""
@@ -137,24 +130,11 @@ class Explainer(LineExplainer):
         for each in (show, *held):
             each()
 
-    def _show_row(self, call: Heard, scene: CallScene) -> None:
-        """Show a call as JSON; the first one at a line, or each with `every`, with its formulas."""
-        from gradcli.script.pages.page import page
-        from gradcli.script.pages.rows import explanation, row
-
-        data = row(scene)
-        if self.drawing is not None:
-            self.drawing.add(scene)
-        if self.is_first(scene.site):
-            with _room(), suppress(Exception):
-                data |= explanation(page(scene, warned(scene, call.hooks)), scene)
-        self._in_order(call, partial(self.shown.text, json.dumps(data)))
-        self._warn(call)
-
-    def _page(self, call: Heard, scene: CallScene) -> str:
+    def _text(self, call: Heard, scene: CallScene) -> str:
         from gradcli.script.pages.page import page
 
-        return self.rendered(page(scene, warned(scene, call.hooks), self.only))
+        only = () if self.style == "json" else self.only
+        return self.text_of(scene, lambda: page(scene, warned(scene, call.hooks), only))
 
     def _warn(self, call: Heard) -> None:
         """Warn of a gradient that is not finite, once a line, where no page is shown that does."""
@@ -164,7 +144,7 @@ class Explainer(LineExplainer):
         if site not in self.warned:
             self.warned.add(site)
             times = f", reached {self.seen[site]:,} times" * (self.seen[site] > 1)
-            scene = self._scene(frame, site)
+            scene = self.scene(site.line, names_of(frame), site)
             call.hold(scene.names)
             scene.known = Known(*call.record())
             for block in not_finite(scene, f"line {site.line}{times}: "):
@@ -179,7 +159,7 @@ class Explainer(LineExplainer):
             from gradcli.pytorch.optim.stepped import stepped
             from gradcli.script.pages.steps import step_lines
 
-            scene = self._scene(frame, site)
+            scene = self.scene(site.line, names_of(frame), site)
             head = f"line {site.line}, {scene.source(site.line)}"
             self.show_step(head, lambda: step_lines(stepped(optimizer, changes, scene.names, self.sums.left), scene))
 

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections import Counter
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
 from gradcli.pages.sections import Page
 from gradcli.process.script import Script
 from gradcli.process.tracebacks import line_of, text_of
+from gradcli.record.naming import Names
 from gradcli.record.record import Left
 from gradcli.script.drawing import Drawing
 from gradcli.script.known import Known
@@ -60,15 +63,36 @@ class LineExplainer:
             return times == self.round
         return times == 1 or self.every or self.style == "json"
 
-    def is_first(self, site: Any) -> bool:
-        """Return whether a call's object in JSON has formulas: the first explained one at a line, or each."""
-        return self.every or self.seen[site] == max(1, self.round)
+    def scene(self, line: int, names: Names, site: Any) -> CallScene:
+        """Return the scene of a call at a line."""
+        unroll = self.unroll or self.style == "json"  # whose objects have the rounds, and the loop beside them
+        return CallScene(self.script, line, names, site=site, steps=self.steps, unroll=unroll, told=self.told)
 
-    def rendered(self, page: Page) -> str:
-        """Return a page in the style."""
+    def text_of(self, scene: CallScene, page: Callable[[], Page]) -> str:
+        """Return the page of a call in the style; in JSON its object, with its formulas where it is the first."""
+        if self.style == "json":
+            from gradcli.script.pages.rows import explanation, row
+
+            more: dict[str, Any] = {}
+            if self.every or self.seen[scene.site] == max(1, self.round):
+                with suppress(Exception):
+                    more = explanation(page(), scene)
+            return json.dumps(row(scene) | more)
         from gradcli.report.render import Look, render_pages
 
-        return render_pages([page], Look(self.style)).rstrip("\n")
+        return render_pages([page()], Look(self.style)).rstrip("\n")
+
+    def show(self, scene: CallScene, title: str, text: str) -> None:
+        """Show the page of a call, or its object."""
+        if self.style == "json":
+            self.shown.text(text)
+        else:
+            self.shown.explained(scene, title, text)
+
+    def draw(self, scene: CallScene) -> None:
+        """Draw a call, if it is the first one."""
+        if self.drawing is not None:
+            self.drawing.add(scene)
 
     def show_step(self, head: str, lines: Callable[[], Sequence[str]]) -> None:
         """Show what an optimizer did with the gradients; the script goes on, whatever we cannot explain."""

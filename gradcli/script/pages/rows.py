@@ -79,7 +79,7 @@ def row(scene: CallScene) -> dict[str, Any]:
         "retained": {recorded.names[q]: a for q, a in recorded.kept_gradients.items() if q in recorded.names},
         "freed": call.freed,
     }
-    if not scene.trouble and len(call.leaves) > MANY:
+    if recorded.record.operations and len(call.leaves) > MANY:
         result["flow"] = as_data(flow(recorded.record, call))
     if opaque := dict.fromkeys(o.row for o in recorded.record.operations if is_unknown(o)):
         result["opaque"] = [*opaque]

@@ -2,25 +2,28 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from gradcli.pages.sections import Page
 from gradcli.process.platform import join
 from gradcli.process.tracebacks import text_of
 from gradcli.pytorch.messages import known_message
 from gradcli.realtorch.start import started_with_torch
 from gradcli.record.naming import Names, names_of
 from gradcli.record.record import CallSite, Left, Record, Stepped
-from gradcli.script.known import Known
+from gradcli.script.known import Known, line_at
 from gradcli.script.line_explainer import LineExplainer, fault_text
 from gradcli.script.scene import CallScene, Scene, without_comment
+from gradcli.script.system import Recorded
 
 if TYPE_CHECKING:
     from gradcli.realtorch.driver import Session
+
+_ENDED = "note: met after the recording ended, so it has no formulas: --line {} shows them"
 
 
 @dataclass
@@ -50,24 +53,18 @@ class PyTorchExplainer(LineExplainer):
 
     def _explain(self, record: Record | Exception, site: CallSite, recorded: bool) -> None:
         """Show the page of a backward."""
-        scene: CallScene | None = None
+        scene, title = self.scene(line_at(site), names_of(None), site), self._title(site)
         self.last = None
         try:
             if isinstance(record, Exception):
                 raise record
-            text, scene = self._text(record, recorded)
-            scene.site = site
+            text = self._text(scene, record, recorded)
             self.last = scene if record.backwards[0].function == "backward" else None
         except Exception as error:
-            text = f"not explained: {fault_text(error)}"
-        if self.drawing is not None and scene is not None:
-            self.drawing.add(scene)
-        if self.style == "json":
-            self.shown.text(text)
-        elif scene is None:
-            self.shown.page(self._title(site), text)
-        else:
-            self.shown.explained(scene, self._title(site), text)
+            scene.trouble = fault_text(error)
+            text = f"not explained: {scene.trouble}"
+        self.draw(scene)
+        self.show(scene, title, text)
 
     def _count(self, site: CallSite, loss: float | None, norm: float, left: Sequence[Left], explained: bool) -> None:
         """Count what a call has left in each `.grad`."""
@@ -85,23 +82,18 @@ class PyTorchExplainer(LineExplainer):
         where = "" if site.file == self.script.name else f" of {Path(site.file).name}"
         return f"line {site.line}{where}: {without_comment(site.code)}"
 
-    def _text(self, record: Record, recorded: bool) -> tuple[str, CallScene]:
-        """Return the page of a record in the style, and the system behind it."""
-        from gradcli.script.under_pytorch.page import Here, explained, row_of
+    def _text(self, scene: CallScene, record: Record, recorded: bool) -> str:
+        """Return the page of a record in the style."""
+        from gradcli.script.under_pytorch.page import explained
+
+        def page() -> Page:
+            shown = explained(scene, () if is_json else self.only, is_live=True)
+            return shown if recorded or is_json else shown.with_notes([_ENDED.format(int(scene.line))])
 
         assert self.session is not None
-        here = Here(names_of(None), self.session.live, self.told)
-        (backward,) = record.backwards
-        if self.style == "json":
-            data, scene = row_of(record, self.script, self.is_first(backward.site), here)
-            return json.dumps(data), scene
-        page, scene = explained(record, self.steps, self.only, self.script, self.unroll, here)
-        if not recorded:
-            line = backward.site.line
-            page = page.with_notes(
-                [f"note: met after the recording ended, so it has no formulas: --line {line} shows them"]
-            )
-        return self.rendered(page), scene
+        is_json, (backward,) = self.style == "json", record.backwards
+        scene.known, scene.recorded = Known(record, self.session.live), Recorded(record, backward)
+        return self.text_of(scene, page)
 
     def failed(self, error: BaseException, text: str) -> None:
         """Note what PyTorch's message means; `text` is the traceback that was printed."""

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple
 
 from gradcli.errors import InputError
 from gradcli.notation.numbers import array_text
@@ -18,7 +17,6 @@ from gradcli.script.known import Known, is_unknown, line_at
 from gradcli.script.pages.flow import MANY, flow
 from gradcli.script.pages.long import folded_by_line, norm_text
 from gradcli.script.pages.page import page
-from gradcli.script.pages.rows import explanation, row
 from gradcli.script.recorded import recorded
 from gradcli.script.scene import CallScene
 from gradcli.script.system import Recorded
@@ -29,34 +27,22 @@ _MOST = 3_000  # operations whose formulas are held to their numbers: of more, a
 _ROWS = 24  # operations, or lines of the program, that are listed
 _LEAVES = 24  # leaves whose gradients have formulas: of more, the flow says what there is to say
 _FEW = 12  # elements of a value in the table of operations
-_NO_SCRIPT = Script("", "", None)
 
 
-def page_of(
-    record: Record,
-    steps: bool = False,
-    only: Sequence[str] = (),
-    script: Script = _NO_SCRIPT,
-    unroll: bool = False,
-) -> Page:
-    """Return the page of the backward of a record; `script` is the program whose file names are left out.
-
-    Loops are recurrences, unless `unroll` is wanted.
-    """
-    return explained(record, steps, only, script, unroll)[0]
-
-
-def explained(
-    record: Record,
-    steps: bool = False,
-    only: Sequence[str] = (),
-    script: Script = _NO_SCRIPT,
-    unroll: bool = False,
-    here: Here | None = None,
-) -> tuple[Page, CallScene]:
-    """Return the page of a record, and the system behind it; `here` is what a running script has at the line."""
-    scene = _scene(record, script, steps, unroll, here)
+def page_of(record: Record, unroll: bool = False) -> Page:
+    """Return the page of the backward of a record; loops are recurrences, unless `unroll` is wanted."""
     (backward,) = record.backwards
+    scene = CallScene(Script("", "", None), line_at(backward.site), Names(), unroll=unroll)
+    scene.known, scene.recorded = Known(record), Recorded(record, backward)
+    return explained(scene)
+
+
+def explained(scene: CallScene, only: Sequence[str] = (), is_live: bool = False) -> Page:
+    """Return the page of the record of a scene, and read the system behind it.
+
+    `is_live` is whether the script has just run the call, so that its tensors are known.
+    """
+    record, backward = scene.recorded.record, scene.recorded.call
     above: list[str] = []
     rows = flow(record, backward)
     below = [*_scaled(backward), *_without_formula(record)]
@@ -64,10 +50,10 @@ def explained(
         record, wrong = verified(completed(record), backward)
         above += [_disagreement(record, backward, o) for o in wrong]
         try:
-            scene.recorded = recorded(record, backward, {script.name: script.source})
+            scene.recorded = recorded(record, backward, {scene.script.name: scene.script.source})
         except InputError as error:
             scene.trouble = error.message
-    said = Warned() if here is None else warned(scene, here.hooks)
+    said = warned(scene, scene.names.hooks()) if is_live else Warned()
     if (
         len(rows) <= MANY
         and not said.warnings
@@ -75,33 +61,7 @@ def explained(
     ):
         above.append(f"warning: {reasons[0]}")
     folded = folded_by_line(scene) if len(record.operations) > _ROWS else _operations(record, backward)
-    return page(scene, said, only, above, below, unexplained=[folded]), scene
-
-
-class Here(NamedTuple):
-    """What a running script has at a line: its names, the quantities of tensors by identity, and what was told."""
-
-    names: Names
-    live: Mapping[int, int]
-    told: set[str]
-
-    @property
-    def hooks(self) -> list[Any]:
-        """The hooks of gradients: of the tensors with names, and of modules."""
-        kinds = ("_backward_hooks", "_post_accumulate_grad_hooks", "_backward_pre_hooks")
-        having = (*self.names.tensors.values(), *self.names.modules.values())
-        return [h for x in having for k in kinds for h in (getattr(x, k, None) or {}).values()]
-
-
-def _scene(
-    record: Record, script: Script, steps: bool = False, unroll: bool = False, here: Here | None = None
-) -> CallScene:
-    (backward,) = record.backwards
-    names, live, told = here or (Names(), {}, set())
-    scene = CallScene(script, line_at(backward.site), names, steps=steps, unroll=unroll, told=told)
-    scene.known = Known(record, live)
-    scene.recorded = Recorded(record, backward)
-    return scene
+    return page(scene, said, only, above, below, unexplained=[folded])
 
 
 def _is_real(record: Record) -> bool:
@@ -170,14 +130,3 @@ def _first(numbers: Numbers) -> str:
         return array_text(a, lambda v: f"{v:.6g}" if isinstance(v, float | complex) else str(v))
     flat = a.reshape(-1)[:3]
     return f"{', '.join(f'{v:.4g}' for v in flat.tolist())}, …" if flat.size else "empty"
-
-
-def row_of(
-    record: Record, script: Script = _NO_SCRIPT, has_formulas: bool = False, here: Here | None = None
-) -> tuple[dict[str, Any], CallScene]:
-    """Return the backward of a record as a JSON object, and the system behind it."""
-    scene, more = _scene(record, script, unroll=True), {}
-    if has_formulas:
-        shown, scene = explained(record, script=script, unroll=True, here=here)
-        more = explanation(shown, scene)
-    return row(scene) | more, scene
