@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import warnings
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, redirect_stdout
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -15,7 +15,7 @@ import numpy as np
 from gradcli.engine.differences import along
 from gradcli.graph.construct import broadcast, total
 from gradcli.graph.graph import Graph
-from gradcli.graph.node import Node, const, leaf
+from gradcli.graph.node import const, leaf
 from gradcli.graph.rewrite import are_equal, substituted
 from gradcli.pages.check.claim import Case, derivative
 from gradcli.pages.check.page import check_page
@@ -34,7 +34,6 @@ from gradcli.script.errors.source import Change
 from gradcli.script.errors.source import Text as Source
 from gradcli.script.recorded import recorded
 from gradcli.script.shown import Printed
-from gradcli.script.system import Recorded
 
 _LOOSE = 1e-4  # the relative error of a gradient that finite differences alone call right
 _TOLERANCE = 1.5e-6  # by points alone: no proof is asked for
@@ -105,20 +104,20 @@ def _at_each(calls: Sequence[Applied], script: Script, fixes: list[Change]) -> I
     systems: list[tuple[list[Case], list[Point]]] = []
     for k, call in enumerate(calls):
         try:
-            replay = _replay(call, k)
-            if replay is None:
+            again = _replayed(call, k)
+            if again is None:
                 yield from _in_numbers(call)
                 continue
-            cases = list(_cases(call, replay))
         except Exception as error:
             name = next((n for n, needed in zip(call.names, call.needed, strict=True) if needed), "x")
             why = f"it failed: {type(error).__name__}: {text_of(error)}"
             yield Verdict(f"{name}.grad", _said(call, 1, 0), "undecided", "points", why=why)
             continue
+        cases, point = again
         points = next((points for known, points in systems if _same(known, cases)), None)
         if points is None:
             systems.append((cases, points := []))
-        points.append(replay.recorded.at)
+        points.append(point)
     for cases, points in systems:
         for case in cases:
             for verdict in check(case.graph, [case], Settings(points, tolerance=_TOLERANCE)).verdicts:
@@ -128,54 +127,39 @@ def _at_each(calls: Sequence[Applied], script: Script, fixes: list[Change]) -> I
                     fixes += corrected(Source(script.name, script.source), calls[0].cls, index, case)
 
 
-@dataclass
-class Replay:
-    """A call of a Function and its backward as nodes of one graph."""
-
-    recorded: Recorded
-    outputs: Sequence[Node]
-    weights: Sequence[str]  # the names of v, one for each output
-    gradients: Mapping[str, Node]  # what backward returns, by the argument's name
-
-
-def _replay(call: Applied, seed: int) -> Replay | None:
-    """Run a call again; None where its forward leaves no history, or it calls a custom function itself."""
-    again = replayed(call, seed)
-    if again is None:
-        return None
-    system = recorded(again.record, again.record.backwards[0])
-    if system.functions:
-        return None
-    nodes = [system.graph.outputs[OUTPUT.format(k)] for k in range(len(again.weights) + len(again.traced))]
-    gradients = dict(zip(again.traced, nodes[len(again.weights) :], strict=True))
-    for name, a in again.constant.items():
-        gradients[name] = const(tuple(float(e) for e in a.reshape(-1)), a.shape)
-    return Replay(system, nodes[: len(again.weights)], again.weights, gradients)
-
-
 def _said(call: Applied, outputs: int, position: int) -> str:
     """Return the text of the claim: Square.backward(v), or one of its results."""
     v = "v" if outputs == 1 else ", ".join(f"v{k}" for k in range(outputs))
     return f"{call.cls.__name__}.backward({v})" + (f"[{position}]" if len(call.arguments) > 1 else "")
 
 
-def _cases(call: Applied, replay: Replay) -> Iterator[Case]:
-    """Yield the claim of a backward about each argument."""
-    inputs = dict(replay.recorded.graph.inputs)
-    for name, y in zip(replay.weights, replay.outputs, strict=True):
-        inputs.setdefault(name, leaf(y.shape))
-    terms = [total(y * inputs[name]) for name, y in zip(replay.weights, replay.outputs, strict=True)]
-    base = sum(terms[1:], terms[0])
-    graph = Graph.of(inputs, {"": base})
+def _replayed(call: Applied, seed: int) -> tuple[list[Case], Point] | None:
+    """Run a call again, and return the claim of its backward about each argument, and the point.
+
+    None is returned where the forward leaves no history, or calls a custom function itself.
+    """
+    again = replayed(call, seed)
+    system = None if again is None else recorded(again.record, again.record.backwards[0])
+    if again is None or system is None or system.functions:
+        return None
+    roots = [system.graph.outputs[OUTPUT.format(k)] for k in range(len(again.weights) + len(again.traced))]
+    outputs = dict(zip(again.weights, roots, strict=False))
+    gradients = dict(zip(again.traced, roots[len(outputs) :], strict=True))
+    gradients |= {name: const(tuple(map(float, a.reshape(-1))), a.shape) for name, a in again.constant.items()}
+    inputs = dict(system.graph.inputs)
+    inputs |= {name: leaf(y.shape) for name, y in outputs.items() if name not in inputs}
+    first, *rest = (total(y * inputs[name]) for name, y in outputs.items())
+    base = sum(rest, first)
+    graph, cases = Graph.of(inputs, {"": base}), []
     for position, (name, needed) in enumerate(zip(call.names, call.needed, strict=True)):
         if not needed or name not in inputs:
             continue
         truth = derivative(graph, base, inputs[name])
-        yours = replay.gradients.get(name)
-        yours = broadcast(const(0), truth.shape) if yours is None else yours
+        yours = gradients.get(name, broadcast(const(0), truth.shape))
         if yours.shape == truth.shape:
-            said = _said(call, len(replay.weights), position)
-            yield Case(f"{name}.grad", said, graph, base, inputs[name], truth, yours, tuple(replay.weights))
+            said = _said(call, len(outputs), position)
+            cases.append(Case(f"{name}.grad", said, graph, base, inputs[name], truth, yours, tuple(outputs)))
+    return cases, system.at
 
 
 def _same(cases: Sequence[Case], others: Sequence[Case]) -> bool:

@@ -9,18 +9,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from gradcli.notation.numbers import array_text
-from gradcli.pages.sections import (
-    HVP,
-    JVP,
-    VJP,
-    Grad,
-    Math,
-    Name,
-    Partial,
-    Typed,
-    VectorProduct,
-    sentence,
-)
+from gradcli.pages.sections import HVP, JVP, VJP, Grad, Math, Name, Partial, Typed, VectorProduct, sentence
 from gradcli.record.numbers import Numbers, decimal, size_text
 from gradcli.record.record import Contribution, Hook
 from gradcli.script.errors.source import text_at

@@ -17,12 +17,7 @@ from gradcli.pages.question import Result
 from gradcli.pages.recurrence import Folded
 from gradcli.pages.results import Measured, Shown, Wanted, style_of
 from gradcli.pages.rounds import ROUNDS, by_round, without_rounds
-from gradcli.pages.sections import (
-    Block,
-    Page,
-    Section,
-    Text,
-)
+from gradcli.pages.sections import Block, Page, Section, Text
 from gradcli.pages.system import system_section
 from gradcli.script.errors.warnings import Warned
 from gradcli.script.loops import folded_loops
