@@ -46,8 +46,9 @@ def explained(scene: CallScene, only: Sequence[str] = (), is_live: bool = False)
     above: list[str] = []
     rows = flow(record, backward)
     below = [*_scaled(backward), *_without_formula(record)]
-    if len(record.operations) <= _MOST and len(rows) <= _LEAVES and _is_real(record):
-        record, wrong = verified(completed(record), backward)
+    is_small = len(record.operations) <= _MOST and len(rows) <= _LEAVES
+    if is_small and _is_real(known := completed(record)):
+        record, wrong = verified(known, backward)
         above += [_disagreement(record, backward, o) for o in wrong]
         try:
             scene.recorded = recorded(record, backward, {scene.script.name: scene.script.source})
@@ -66,8 +67,7 @@ def explained(scene: CallScene, only: Sequence[str] = (), is_live: bool = False)
 
 def _is_real(record: Record) -> bool:
     """Return whether formulas can show all numbers: none is complex, nor known by its shape alone."""
-    known = completed(record)
-    numbers = [known.quantities[x].numbers for o in record.operations for x in o.operands if isinstance(x, int)]
+    numbers = [record.quantities[x].numbers for o in record.operations for x in o.operands if isinstance(x, int)]
     return all(n.whole is not None and n.whole.dtype.kind != "c" for n in numbers)
 
 

@@ -47,17 +47,22 @@ def completed(record: Record) -> Record:
         operands = [quantities[x].numbers if isinstance(x, int) else x for x in o.operands]
         if not unknown or o.is_opaque or any(n.whole is None for n in operands):
             continue
-        leaves = [leaf(n.shape, n.whole.dtype.name) for n in operands]  # type: ignore[union-attr]
-        outputs = [d.node(leaves[: d.operands]) for d in o.definitions]
-        graph = Graph.of({f"x{i}": n for i, n in enumerate(leaves)}, {f"y{k}": n for k, n in enumerate(outputs)})
-        at = {f"x{i}": np.asarray(n.whole) for i, n in enumerate(operands)}
-        values = at_point(graph, at, outputs)
+        graph, at = _system(o, operands)
+        values = at_point(graph, at, graph.outputs.values())
         for k in unknown:
-            q, value = quantities[o.results[k]], np.asarray(values[outputs[k]])
+            q, value = quantities[o.results[k]], np.asarray(values[graph.outputs[f"y{k}"]])
             kind = "float32" if q.dtype == "bfloat16" else q.dtype
             if value.shape == q.shape:
                 quantities[q.id] = replace(q, numbers=Numbers(value.astype(kind), q.shape, q.dtype))
     return replace(record, quantities=tuple(quantities))
+
+
+def _system(operation: Operation, operands: Sequence[Numbers]) -> tuple[Graph, dict[str, Any]]:
+    """Return an operation as a graph of its operands x0, x1, … and its results y0, y1, …, and the operands' numbers."""
+    inputs = {f"x{i}": leaf(n.shape, n.array.dtype.name) for i, n in enumerate(operands)}
+    leaves = [*inputs.values()]
+    outputs = {f"y{k}": d.node(leaves[: d.operands]) for k, d in enumerate(operation.definitions)}
+    return Graph.of(inputs, outputs), {f"x{i}": n.array for i, n in enumerate(operands)}
 
 
 @np.errstate(all="ignore")
@@ -73,11 +78,8 @@ def verify(record: Record, backward: Backward, operation: Operation) -> bool:
     known: list[Numbers] = [*operands, *results, *sent.values(), *(g for g in received if g is not None)]
     if any(n.whole is None or n.whole.dtype.kind == "c" for n in known) or sum(_size(n) for n in known) > _MOST:
         return True
-    leaves = [leaf(n.shape, n.whole.dtype.name) for n in operands]  # type: ignore[union-attr]
-    outputs = {f"y{k}": d.node(leaves[: d.operands]) for k, d in enumerate(operation.definitions)}
-    graph = Graph.of({f"x{i}": n for i, n in enumerate(leaves)}, outputs)
-    swept = sweep(graph, [f"x{i}" for i in sent])
-    at: dict[str, Any] = {f"x{i}": n.whole for i, n in enumerate(operands)}
+    graph, at = _system(operation, operands)
+    outputs, swept = graph.outputs, sweep(graph, [f"x{i}" for i in sent])
     for k, g in enumerate(received):
         at[f"y{k}.v"] = np.zeros(results[k].shape) if g is None else g.whole
     pairs = [(outputs[f"y{k}"], n) for k, n in enumerate(results) if f"y{k}" in outputs]
