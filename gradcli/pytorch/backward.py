@@ -106,6 +106,8 @@ class Call:
     depth: int = field(default_factory=lambda: Mode.depth)  # how many others it runs within
     line: Line = field(default_factory=lambda: Line(0))
     targets: dict[Edge, Any] = field(default_factory=dict)  # the edges of `inputs`, with what arrived there
+    ends: frozenset[GradFn] = frozenset()  # steps that it does not go beyond
+    within: list[Step] = field(default_factory=list)  # the steps of calls that it has freed
     changes: list[Change] = field(default_factory=list)
     failing: str = ""  # the function of a call whose gradient is nan, where anomalies are detected
     explained: bool = False  # whether the two below are recorded
@@ -124,7 +126,7 @@ class Call:
 
     def sweep(self, seeds: Sequence[tuple[Edge, Any]]) -> None:
         """Visit each edge once its gradient is complete."""
-        waiting = dependencies(fn for (fn, _), _ in seeds)
+        waiting = dependencies((fn for (fn, _), _ in seeds), self.ends)
         active = waiting if self.inputs is None else _leading_to(waiting, self.targets)
         pending: dict[GradFn, list[Any]] = {}
         for edge, g in seeds:
@@ -135,7 +137,7 @@ class Call:
         while ready:
             fn = heapq.heappop(ready)[-1]
             grad_inputs = self.visited(fn, pending.pop(fn, ()), fn in active)
-            for read, g in zip(fn.edges, grad_inputs, strict=True):
+            for read, g in zip(fn.edges, grad_inputs, strict=True) if fn not in self.ends else ():
                 if read is None:
                     continue
                 if g is not None:
@@ -144,6 +146,8 @@ class Call:
                 waiting[other] -= 1
                 if not waiting[other]:
                     heapq.heappush(ready, (-other.seq, next(number), other))
+        for step in self.within:  # which a double backward also reaches by themselves
+            step.free(self.line)
 
     def add(self, pending: dict[GradFn, list[Any]], edge: Edge, g: Any) -> None:
         """Accumulate a gradient at an edge."""
@@ -213,16 +217,16 @@ class Call:
         """
         check_kept(step, step.checks)
         step.reached = True
-        if not step.is_custom and step.count == 1 and grads[0]._a.shape[:-1] != step.shapes[0]:
+        if not step.is_composed and step.count == 1 and grads[0]._a.shape[:-1] != step.shapes[0]:
             grads = [grads[0].reshape(step.shapes[0])]  # of a tensor that was transposed in place under no_grad
         if missing := _without_derivative(step.called):
             if missing == _NOT_IMPLEMENTED:
                 raise torch_error("no derivative", step.recipe.op)
             words = (missing, f"inplace version of {missing[:-1]}") if missing[-1] == "_" else (step.recipe.op, missing)
             raise torch_error("no derivative of its name", *words)
-        if not step.is_custom and step.pull.lacks_derivative:
+        if not step.is_composed and step.pull.lacks_derivative:
             raise torch_error("no derivative of its name", step.recipe.op, step.recipe.op)
-        grad_inputs = step.grad_inputs(grads, self.create) if step.is_custom else vjp(step, grads, self.create)
+        grad_inputs = _grad_inputs(step, grads, self.create)
         if self.explained:
             self.pulled_steps[step] = Pulled(step, grads, grad_inputs)
         if Recorder.explains and not all(map(_finite, grad_inputs)):
@@ -237,6 +241,7 @@ class Call:
             grad_inputs = self.hooked_after(step, grad_inputs, tuple(grads))
         if self.freed:
             step.free(self.line)
+            self.within += step.steps()
         return grad_inputs
 
     def hooked_after(self, step: Step, grad_inputs: Sequence[Any], given: tuple[Any, ...]) -> Sequence[Any]:
@@ -313,6 +318,10 @@ def _arrays(step: Step, grads: Sequence[Any]) -> list[Array]:
         return [grads[0]._a]
     outputs = step.recipe.outputs
     return [np.zeros((*n.shape, 1), n.dtype) if g is None else g._a for n, g in zip(outputs, grads, strict=True)]
+
+
+def _grad_inputs(step: Step, grads: Sequence[Any], create: bool) -> Sequence[Any]:
+    return step.grad_inputs(grads, create) if step.is_composed else vjp(step, grads, create)
 
 
 def vjp(step: Step, grads: Sequence[Any], create: bool) -> Sequence[Any]:
@@ -404,7 +413,7 @@ def _arising(step: Step, grads: Sequence[Any], grad_inputs: Sequence[Any]) -> It
     elif not step.is_custom and not step.packed:
         arrays = _arrays(step, grads)
         some = [new(np.where(np.isfinite(a), a, 1).astype(a.dtype)) for a in arrays]
-        slopes = vjp(step, some, False)
+        slopes = _grad_inputs(step, some, False)
         bad = [~np.isfinite(p._a) for p in slopes if p is not None]
         if step.arose:  # the slopes at values that are not finite follow from these
             known = np.isfinite(arrays[0])

@@ -68,7 +68,7 @@ def tensor_text(x: Tensor) -> str:
     """Return a tensor as PyTorch prints it."""
     numbers, called = x._a[..., 0], "Invalid"  # which is the step of a view that its numbers have left behind
     with suppress(RuntimeError):
-        called = "" if (step := x._step) is None else step.name().rpartition("::")[2]
+        called = "" if (step := x.grad_fn) is None else step.name().rpartition("::")[2]
     suffixes = [f"size={tuple(numbers.shape)}"] if not numbers.size and numbers.ndim != 1 else []
     if x.dtype is not default_dtype() and (x.dtype.name not in ("int64", "bool") or not numbers.size):
         suffixes.append(f"dtype={x.dtype}")

@@ -268,9 +268,13 @@ class Recipe:
         self.outputs, self.output, self.shapes = tuple(outputs), outputs[0], [n.shape for n in outputs]
         layout = fact("layout", op)
         self.is_elementwise = is_elementwise(self.output) if layout is None else layout == "operands"
-        self.program = Program(self.inputs, self.outputs)
         self.has_calls = any(n.args and OPERATIONS[n.op].kind == "call" for n in scheduled(self.outputs, self.inputs))
         self.pulls: dict[tuple[int, ...], Pull] = {}
+
+    @cached_property
+    def program(self) -> Program:
+        """The program that computes the results."""
+        return Program(self.inputs, self.outputs)
 
     @cached_property
     def residuals(self) -> Sequence[Node]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import weakref
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cache, cached_property
 from itertools import count
@@ -152,7 +152,7 @@ class GradFn:
     def next_functions(self) -> tuple[tuple[Any, int], ...]:
         """The edges of its inputs."""
         edges = self.inner or [self.edges[i] if i < len(self.edges) else None for i in self.order()]
-        return tuple((None, 0) if e is None else (shown(e[0]), e[1]) for e in edges)
+        return tuple((None, 0) if e is None else shown(e) for e in edges)
 
     def __repr__(self) -> str:
         return f"<{self.name().rpartition('::')[2]} object at {hex(id(self))}>"
@@ -214,7 +214,9 @@ class Step(GradFn):
     """A recorded operation, with the arrays that it keeps for its backward."""
 
     is_custom = False  # whether it is of a custom function
-    grad_inputs: Callable[[Any, bool], Sequence[Any]]  # the gradients of such a function's inputs
+    is_composed = False  # whether `grad_inputs` gives the gradients of its inputs, and no `pull`
+    grad_inputs: Callable[[Any, bool], Sequence[Any]]
+    seen_as: Sequence[Edge] = ()  # what scripts see in the place of its results, where that are other steps
     called: str  # what PyTorch calls it: a name, or a chain of several functions
     shapes: Sequence[tuple[int, ...]]  # of its results
     recipe: Recipe
@@ -295,6 +297,10 @@ class Step(GradFn):
             return kept
         return [*kept[:count], *QUIET.run(self.recipe.program, [*operands, *self.numbers])]
 
+    def steps(self) -> Sequence[Step]:
+        """Return the steps of a call that is computed in several."""
+        return ()
+
     def free(self, line: int) -> None:
         """Drop the arrays that it keeps."""
         if self.keeps:
@@ -325,11 +331,14 @@ def _attribute(step: Step, name: str) -> Any:
     return Recorder.saved(step, name)
 
 
-def shown(fn: Any) -> Any:
-    """Return a step as scripts see it: of a class with PyTorch's name for it."""
+def shown(edge: Edge) -> Edge:
+    """Return an edge as scripts see it: the step of a class with PyTorch's name for it."""
+    fn, number = edge
+    while isinstance(fn, Step) and fn.seen_as:
+        fn, number = fn.seen_as[number]
     if type(fn) is Step:
         fn.__class__ = _class(fn.name().rpartition("::")[2])
-    return fn
+    return fn, number
 
 
 GradFn.__name__ = GradFn.__qualname__ = "Node"
@@ -348,12 +357,13 @@ def moment_of(edge: Edge | None) -> Moment | None:
     return None
 
 
-def dependencies(roots: Iterable[GradFn]) -> dict[GradFn, int]:
-    """Return the number of gradients that each reachable step or leaf waits for."""
+def dependencies(roots: Iterable[GradFn], ends: Container[GradFn] = ()) -> dict[GradFn, int]:
+    """Return the number of gradients that each reachable step or leaf waits for; nothing is beyond those in `ends`."""
     counts: dict[GradFn, int] = dict.fromkeys(roots, 0)
     stack = list(counts)
     while stack:
-        for edge in stack.pop().edges:
+        last = stack.pop()
+        for edge in last.edges if last not in ends else ():
             if edge is not None:
                 fn = edge[0]
                 if fn not in counts:

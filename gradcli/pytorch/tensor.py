@@ -121,7 +121,8 @@ class Tensor(TensorBase):
 
     @property
     def grad_fn(self) -> Step | None:
-        return shown(self._step)
+        step = self._step
+        return None if step is None else shown((step, self._output))[0]  # type: ignore[return-value]
 
     @property
     def _step(self) -> Step | None:
@@ -189,7 +190,7 @@ class Tensor(TensorBase):
         if isinstance(step, Step):
             step.retained = {**step.retained, number: weakref.ref(self)}
 
-    output_nr = property(lambda self: edge_of(self)[1])
+    output_nr = property(lambda self: shown(edge_of(self))[1])
 
     @property
     def retains_grad(self) -> bool:

@@ -198,7 +198,8 @@ class Recording(TorchFunctionMode):  # type: ignore[misc]
             call.bound.results = [b for b, x in zip(call.bound.results, results, strict=True) if id(x) in kept]
         if call.name == "dropout" and len(call.results) == 1:
             mask = getattr(results[0].grad_fn, "_saved_other", None)
-            call.mask = numbers_of(mask) if isinstance(mask, torch.Tensor) else None
+            # PyTorch keeps it divided by 1 - p.
+            call.mask = numbers_of((mask != 0).to(mask.dtype)) if isinstance(mask, torch.Tensor) else None
 
     # Values
 

@@ -21,6 +21,16 @@ def _attention(given: Sequence[str], causal: bool, grouped: bool, q: Node, k: No
     return matmul(_weights(dict(zip(given, options, strict=True)), causal, q, k), v)
 
 
+def attention_with_dropout(
+    given: Sequence[str], causal: bool, grouped: bool, q: Node, k: Node, v: Node, *rest: Node
+) -> Node:
+    """Return attention whose weights go through dropout, of its mask and p behind the other arguments."""
+    *options, mask, p = rest
+    k, v = (_of_heads(x, q) if grouped else x for x in (k, v))
+    weights = _weights(dict(zip(given, options, strict=True)), causal, q, k)
+    return matmul(Node("dropout", (weights, mask, p), weights.shape, (), weights.dtype), v)
+
+
 def _of_heads(x: Node, q: Node) -> Node:
     """Return keys or values, each repeated for the queries of a group of heads."""
     axis, count = len(q.shape) - 3, x.shape[-3]

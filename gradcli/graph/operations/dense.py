@@ -10,7 +10,7 @@ from gradcli.graph.construct import call, corner, equal, matmul, outer, reduce, 
 from gradcli.graph.dtypes import FLOATING
 from gradcli.graph.einsum import einsum
 from gradcli.graph.index_arrays import IndexArray, gather, index_add, known_integers, segment_sum
-from gradcli.graph.node import Node, const, is_const
+from gradcli.graph.node import Node, cast, const, is_const
 from gradcli.graph.operation import Operation, defined
 
 
@@ -76,7 +76,7 @@ def _embedding_pullback(g: Node, y: Node, padding: int | None, ids: Node, weight
 
 
 def _dropout(x: Node, mask: Node, p: Node) -> Node:
-    return x * mask if is_const(p, 1) else x * (mask / (1 - p))
+    return x * (mask if is_const(p, 1) else cast(cast(mask, p.dtype) / (1 - p), x.dtype))
 
 
 ROWS: dict[str, Operation] = {

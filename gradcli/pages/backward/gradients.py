@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from gradcli.graph.calls import opened
+from gradcli.graph.graph import Graph
 from gradcli.graph.jacobian import numbered
 from gradcli.graph.names import AdjointName, adjoint_name
 from gradcli.graph.node import Node, const
@@ -50,6 +51,7 @@ _COLUMNS = 12  # of a J beside which sums are written out, too: a wider one says
 _READABLE = 120  # characters of all of them: two lines
 _MATRIX = 2  # axes of an array that has rows
 _ROWS = 6  # rows that are not 0 and are listed, a line each
+_OPENED = 1_000  # operations in the definitions of calls: entries of more would keep the reader waiting
 _FEW = 3  # rows of an array that shows which of them are 0
 
 
@@ -87,15 +89,17 @@ def _spelled(result: Result, point: Point, written: Forms, bare: Sequence[str]) 
     """Return the sum that gives one entry, for each gradient whose line has neither a formula nor arithmetic."""
     if not bare or not result.numeric or point.trace is None or len(point.calls) > 1:
         return []
-    entries = Entries(*_opened(result, point, point.trace), written.adjoints)
+    graph = opened(result.graph)
+    if graph is not result.graph and len(graph.nodes) > _OPENED:
+        return []
+    entries = Entries(*_opened(result, graph, point, point.trace), written.adjoints)
     for name in bare:
         entries.add(name, point.grad[name])
     return list(entries.blocks())
 
 
-def _opened(result: Result, point: Point, trace: Trace) -> tuple[Result, Trace]:
+def _opened(result: Result, graph: Graph, point: Point, trace: Trace) -> tuple[Result, Trace]:
     """Return a result and its trace with the definitions of calls in their places: entries have no other words."""
-    graph = opened(result.graph)
     if graph is result.graph:
         return result, trace
     before = {**result.graph.inputs, **result.graph.names}

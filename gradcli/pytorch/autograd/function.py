@@ -72,7 +72,7 @@ FunctionCtx = Context  # as annotations have it
 class FunctionStep(Step):
     """The step of a custom function."""
 
-    is_custom = True
+    is_custom = is_composed = True
 
     def __init__(self, cls: type, context: Context, args: Sequence[Any], edges: Any, outputs: list[Tensor]) -> None:
         super().__init__(edges)

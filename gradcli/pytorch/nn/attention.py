@@ -6,7 +6,11 @@ import math
 from functools import partial
 from typing import Any
 
+import numpy as np
+
 from gradcli.graph.calls import call_of
+from gradcli.graph.node import Node
+from gradcli.graph.operations.attention import attention_with_dropout
 from gradcli.pytorch.calls import number, set_grad_fn_name
 from gradcli.pytorch.dispatch import NN
 from gradcli.pytorch.messages import raise_if, warn
@@ -16,6 +20,7 @@ from gradcli.pytorch.nn import init
 from gradcli.pytorch.nn.layers import Linear, _Layer
 from gradcli.pytorch.operations.creation import zeros, zeros_like
 from gradcli.pytorch.operations.joining import cat
+from gradcli.pytorch.operations.random import drawn_mask
 from gradcli.pytorch.running import apply
 from gradcli.pytorch.tensor import Tensor
 
@@ -41,8 +46,8 @@ def scaled_dot_product_attention(
     raise_if(other, "dtype of an attention mask", *(x.dtype.in_c for x in (attn_mask, query) if other))
     is_fused = _is_fused(query, key, value, attn_mask, dropout_p, enable_gqa)
     raise_if(is_causal and attn_mask is not None and not is_fused, "causal beside a mask")
-    if not dropout_p and _fits(query, key, value, attn_mask, enable_gqa):
-        return _attention(query, key, value, attn_mask, is_causal, scale, enable_gqa, is_fused)
+    if _fits(query, key, value, attn_mask, enable_gqa) and 0 <= dropout_p < 1:
+        return _attention(query, key, value, attn_mask, dropout_p, is_causal, scale, enable_gqa, is_fused)
     if enable_gqa:
         key, value = (x.repeat_interleave(query.shape[-3] // x.shape[-3], -3) for x in (key, value))
     scores = query @ key.transpose(-2, -1) * (query.shape[-1] ** -0.5 if scale is None else scale)
@@ -56,7 +61,7 @@ def scaled_dot_product_attention(
 
 
 def _fits(query: Any, key: Any, value: Any, mask: Any, is_grouped: bool) -> bool:
-    """Return whether attention is one step: of stacks of one shape, without dropout; others are composed, or errors."""
+    """Return whether attention is one step: of stacks of one shape; others are composed, or errors."""
     stacks = [[*x.shape[:-2]] for x in (query, key, value)]
     if is_grouped and all(stacks):
         heads = stacks[0][-1]
@@ -70,21 +75,33 @@ def _fits(query: Any, key: Any, value: Any, mask: Any, is_grouped: bool) -> bool
 
 
 def _attention(
-    q: Any, k: Any, v: Any, mask: Any, is_causal: bool, scale: float | None, is_grouped: bool, is_fused: bool
+    q: Any, k: Any, v: Any, mask: Any, p: float, is_causal: bool, scale: float | None, is_grouped: bool, is_fused: bool
 ) -> Any:  # fmt: skip
     """Return attention as one step, with PyTorch's functions of it."""
     masked = mask is not None or is_causal
     keys, product = "MulBackward1(Transpose(1))", "UnsafeView(Bmm(View(Expand({})),{}))" if q.dim() > 2 else "Mm({},{})"
     scores = product.format("MulBackward1(0)", f"ReshapeAlias(Expand({keys}))" if q.dim() > 2 else keys)
     scores = f"Add({scores},{'_' if mask is None else 3})" if masked else scores
-    name = product.format(f"SafeSoftmax({scores})", "View(Expand(2))" if q.dim() > 2 else "2")
+    weights = f"Mul(SafeSoftmax({scores}),_)" if p else f"SafeSoftmax({scores})"
+    name = product.format(weights, "View(Expand(2))" if q.dim() > 2 else "2")
     name = "ScaledDotProductFlashAttentionForCpuBackward0" if is_fused else name
     given = tuple(n for n, x in (("attn_mask", mask), ("scale", scale)) if x is not None)
     numbers = [] if scale is None else [number(scale, q.dtype)]
     settings = given, is_causal, is_grouped
     build = partial(call_of, "scaled_dot_product_attention", settings)
     operands = [x for x in (q, k, v, mask) if x is not None]
-    return apply("scaled_dot_product_attention", build, operands, settings, name, numbers)
+    if not p:
+        return apply("scaled_dot_product_attention", build, operands, settings, name, numbers)
+    operands.append(drawn_mask(q, p, (*q.shape[:-1], k.shape[-2])))
+    count = len(operands)
+
+    def build_with_dropout(*nodes: Node) -> Node:
+        *rest, kept = nodes[:count]
+        *scales, share = nodes[count:]
+        return attention_with_dropout(*settings, *rest, *scales, kept, share)
+
+    numbers.append(np.array([float(p)]))
+    return apply("scaled_dot_product_attention", build_with_dropout, operands, (*settings, "dropout"), name, numbers)
 
 
 def _is_fused(query: Any, key: Any, value: Any, mask: Any, dropout: float, grouped: bool) -> bool:

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
-from gradcli.graph.operations.recurrent import gru_output, lstm_memory, lstm_output
+import numpy as np
+
+from gradcli.graph.node import const
+from gradcli.graph.operations.recurrent import gru_output, lstm_memory, lstm_output, recurrent
 from gradcli.pytorch.calls import set_grad_fn_name
 from gradcli.pytorch.chains import chain
+from gradcli.pytorch.composed import composed
 from gradcli.pytorch.messages import missing_if, raise_if, torch_error, warn
 from gradcli.pytorch.nn import functional as F
 from gradcli.pytorch.nn import init
@@ -16,9 +21,15 @@ from gradcli.pytorch.nn.layers import _Layer
 from gradcli.pytorch.nn.utils.rnn import PackedSequence
 from gradcli.pytorch.operations.creation import zeros
 from gradcli.pytorch.operations.joining import cat, stack
+from gradcli.pytorch.operations.random import drawn_mask, dropped
 from gradcli.pytorch.running import apply
 
 State = tuple[Any, ...]  # what goes on from step to step: the output, and the LSTM's memory
+Weights = Mapping[str, Any]  # those of a layer in one direction by their names without what these end in
+
+
+def _linear(x: Any, which: str, weights: Weights) -> Any:
+    return F.linear(x, weights[f"weight_{which}"], weights.get(f"bias_{which}"))
 
 
 class _Weights(_Layer):
@@ -30,16 +41,18 @@ class _Weights(_Layer):
 
     def _add_weights(self, suffix: str, inputs: int) -> None:
         rows, columns = self.gates * self.hidden_size, self.outputs
-        for name, *shape in (
-            ("weight_ih", rows, inputs),
-            ("weight_hh", rows, columns),
-            ("bias_ih", rows),
-            ("bias_hh", rows),
-        ):
-            if self.bias or name.startswith("weight"):
-                self.register_parameter(f"{name}{suffix}", self._empty(*shape))
-        if self.proj_size:
-            self.register_parameter(f"weight_hr{suffix}", self._empty(self.proj_size, self.hidden_size))
+        sizes = {"weight_ih": (rows, inputs), "weight_hh": (rows, columns), "bias_ih": (rows,), "bias_hh": (rows,)}
+        sizes["weight_hr"] = (self.proj_size, self.hidden_size)
+        for name in self._names():
+            self.register_parameter(f"{name}{suffix}", self._empty(*sizes[name]))
+
+    def _names(self) -> list[str]:
+        """Return the names of the weights and biases of a layer in one direction."""
+        biases = ["bias_ih", "bias_hh"] if self.bias else []
+        return ["weight_ih", "weight_hh", *biases, *(["weight_hr"] if self.proj_size else [])]
+
+    def _weights(self, suffix: str) -> Weights:
+        return {name: getattr(self, f"{name}{suffix}") for name in self._names()}
 
     @property
     def outputs(self) -> int:
@@ -51,11 +64,7 @@ class _Weights(_Layer):
         for weight in self.parameters():
             init.uniform_(weight, -bound, bound)
 
-    def _linear(self, x: Any, which: str, suffix: str) -> Any:
-        bias = getattr(self, f"bias_{which}{suffix}") if self.bias else None
-        return F.linear(x, getattr(self, f"weight_{which}{suffix}"), bias)
-
-    def _step(self, from_input: Any, state: State, suffix: str) -> State:
+    def _step(self, from_input: Any, state: State, weights: Weights) -> State:
         """Return the next state, of the linear maps of the input and the last state."""
         raise NotImplementedError
 
@@ -63,8 +72,8 @@ class _Weights(_Layer):
 class _Elman(_Weights):
     """h ← tanh(x @ w_ih.T + b_ih + h @ w_hh.T + b_hh), or relu of it."""
 
-    def _step(self, from_input: Any, state: State, suffix: str) -> State:
-        return (getattr(F, self.nonlinearity)(self._linear(state[0], "hh", suffix) + from_input),)
+    def _step(self, from_input: Any, state: State, weights: Weights) -> State:
+        return (getattr(F, self.nonlinearity)(_linear(state[0], "hh", weights) + from_input),)
 
 
 class _LSTM(_Weights):
@@ -75,12 +84,12 @@ class _LSTM(_Weights):
 
     gates, states = 4, 2
 
-    def _step(self, from_input: Any, state: State, suffix: str) -> State:
+    def _step(self, from_input: Any, state: State, weights: Weights) -> State:
         h, c = state
-        gates = self._linear(h, "hh", suffix) + from_input
+        gates = _linear(h, "hh", weights) + from_input
         c = apply("lstm_memory", lstm_memory, (gates, c), (), chain("lstm_memory"))
         h = apply("lstm_output", lstm_output, (gates, c), (), chain("lstm_output"))
-        return F.linear(h, getattr(self, f"weight_hr{suffix}")) if self.proj_size else h, c
+        return F.linear(h, weights["weight_hr"]) if self.proj_size else h, c
 
 
 class _GRU(_Weights):
@@ -88,8 +97,8 @@ class _GRU(_Weights):
 
     gates = 3
 
-    def _step(self, from_input: Any, state: State, suffix: str) -> State:
-        return (gru_step(from_input, self._linear(state[0], "hh", suffix), *state),)
+    def _step(self, from_input: Any, state: State, weights: Weights) -> State:
+        return (gru_step(from_input, _linear(state[0], "hh", weights), *state),)
 
 
 def gru_step(of_input: Any, of_output: Any, h: Any) -> Any:
@@ -158,16 +167,34 @@ class _Recurrent(_Weights):
         )
         self._check_rank(rank, state)
         raise_if(input.shape[-1] != self.input_size, "features of a recurrence", self.input_size, input.shape[-1])
-        batch_axis = int(not self.batch_first)
-        x = input if rank == 3 else input.unsqueeze(batch_axis)
+        state = self._zeros(input, *input.shape[int(not self.batch_first) :][: rank - 2]) if state is None else state
+        weights = [w for each in self._all_weights() for w in each.values()]
+        masked = bool(self.training and self.dropout and self.num_layers > 1)
+        settings = self.num_layers, self.bidirectional, self.bias, self.batch_first, masked
+        # A p of 1 is a constant: what is kept is not divided by 1 - p then.
+        numbers = [np.array([float(self.dropout)])] if masked and self.dropout < 1 else []
+        last = [const(1)] if masked and not numbers else []
+        build = partial(recurrent, self._op, settings)
+        output, *states = composed(
+            self._op, settings, lambda *nodes: build(*nodes, *last), self._computed, (input, *state, *weights), numbers
+        )
+        return output, tuple(states)
+
+    def _computed(self, masks: list[Any], input: Any, *rest: Any) -> State:
+        """Return the results for the operands, and add the masks of dropout to a list."""
+        each, names = iter(rest[self.states :]), self._names()
+        weights = [dict(zip(names, each, strict=False)) for suffixes in self._suffixes for _ in suffixes]
+        state = rest[: self.states]
+        is_batch, batch_axis = input.dim() == 3, int(not self.batch_first)
+        x = input if is_batch else input.unsqueeze(batch_axis)
         x = x.transpose(0, 1) if self.batch_first else x
-        state = state if state is None or rank == 3 else tuple(s.unsqueeze(1) for s in state)
-        output, last = self._layers(x, state, x.shape[1])
+        state = state if is_batch else tuple(s.unsqueeze(1) for s in state)
+        output, last = self._layers(x, state, weights, masks, (x.shape[1],))
         if self.batch_first:
             output = set_grad_fn_name(output.transpose(0, 1), self.transposition)
-        if rank == 3:
-            return output, last
-        return output.squeeze(batch_axis), tuple(s.squeeze(1) for s in last)
+        if is_batch:
+            return output, *last
+        return output.squeeze(batch_axis), *(s.squeeze(1) for s in last)
 
     def _check_rank(self, rank: int, state: State | None) -> None:
         """Check that the states have the rank of the input."""
@@ -181,44 +208,58 @@ class _Recurrent(_Weights):
     def _packed(self, input: Any, state: State | None) -> tuple[Any, State]:
         """Go through sequences of different lengths, the longest first."""
         data, sizes, order, back = input
-        if state is not None and order is not None:
+        if state is None:
+            state = self._zeros(data, int(sizes[0]))
+        elif order is not None:
             state = tuple(s.index_select(1, order) for s in state)
-        output, last = self._layers(data, state, *sizes.tolist())
+        output, last = self._layers(data, state, self._all_weights(), [], sizes.tolist())
         last = last if back is None else tuple(s.index_select(1, back) for s in last)
         return PackedSequence(output, sizes, order, back), last
 
-    def _layers(self, x: Any, state: State | None, *sizes: int) -> tuple[Any, State]:
+    def _shapes(self, *batch: int) -> list[tuple[int, ...]]:
+        """Return the shapes of the states."""
+        count = sum(map(len, self._suffixes))
+        return [(count, *batch, n) for n in (self.outputs, self.hidden_size)[: self.states]]
+
+    def _zeros(self, x: Any, *batch: int) -> State:
+        return tuple(zeros(*shape, dtype=x.dtype) for shape in self._shapes(*batch))
+
+    def _all_weights(self) -> list[Weights]:
+        return [self._weights(suffix) for suffixes in self._suffixes for suffix in suffixes]
+
+    def _layers(
+        self, x: Any, state: State, weights: Sequence[Weights], masks: list[Any], sizes: Sequence[int]
+    ) -> tuple[Any, State]:
         """Return the outputs and the last states, where so many sequences go on to each step, or to all of them."""
-        count = sum(map(len, self._suffixes)), sizes[0]
-        shapes = [(*count, n) for n in (self.outputs, self.hidden_size)[: self.states]]
-        if state is None:
-            state = tuple(zeros(*shape, dtype=x.dtype) for shape in shapes)
-        for i, (s, shape) in enumerate(zip(state, shapes, strict=True)):
+        for i, (s, shape) in enumerate(zip(state, self._shapes(sizes[0]), strict=True)):
             which = f"[{i}]" if self.states > 1 else ""
             raise_if(tuple(s.shape) != shape, "size of a state", which, shape, list(s.shape))
         if self.proj_size and x.dtype.name == "float32":
             warn("projection of an LSTM")
         last: list[State] = []
         for suffixes in self._suffixes:
-            if last and self.dropout:
-                x = F.dropout(x, self.dropout, self.training)
+            if last and self.dropout and self.training:
+                masks.append(drawn_mask(x, self.dropout, tuple(x.shape)))
+                x = dropped(x, masks[-1], self.dropout)
             directions = []
             for suffix in suffixes:
-                outputs, end = self._direction(x, tuple(s[len(last)] for s in state), suffix, sizes)
+                first, is_reverse = tuple(s[len(last)] for s in state), suffix.endswith("_reverse")
+                outputs, end = self._direction(x, first, weights[len(last)], is_reverse, sizes)
                 last.append(end)
                 join = stack if x.dim() == 3 else cat
-                directions.append(join(outputs[::-1] if suffix.endswith("_reverse") else outputs))
+                directions.append(join(outputs[::-1] if is_reverse else outputs))
             x = directions[0] if len(directions) == 1 else cat(directions, -1)
             is_fused = self.fused and not self.proj_size and x.dtype.name == "float32"
             if is_fused and x.dim() == 3 and len(directions) == 1:
                 set_grad_fn_name(x, self.fused)
         return x, tuple(map(stack, zip(*last, strict=True)))
 
-    def _direction(self, x: Any, first: State, suffix: str, sizes: Sequence[int]) -> tuple[list[Any], State]:
+    def _direction(
+        self, x: Any, first: State, weights: Weights, is_reverse: bool, sizes: Sequence[int]
+    ) -> tuple[list[Any], State]:
         """Return the outputs of one direction in the order of computation, and the last state of each sequence."""
-        of_input = self._linear(x, "ih", suffix)  # of all steps at once
+        of_input = _linear(x, "ih", weights)  # of all steps at once
         steps = of_input.unbind(0) if x.dim() == 3 else of_input.split(sizes)
-        is_reverse = suffix.endswith("_reverse")
         outputs: list[Any] = []
         ended: list[State] = []  # of sequences that are shorter
         state = first
@@ -229,7 +270,7 @@ class _Recurrent(_Weights):
                 state = tuple(s[:count] for s in state)
             elif count > before:  # in reverse, shorter sequences begin later
                 state = tuple(cat([s, f[before:count]]) for s, f in zip(state, first, strict=True))
-            state = self._step(step, state, suffix)
+            state = self._step(step, state, weights)
             outputs.append(state[0])
         if is_reverse or not ended:
             return outputs, state
@@ -243,15 +284,21 @@ _TENSOR = {"RNN": " tensor", "LSTM": "", "GRU": ""}
 class RNN(_Recurrent, _Elman):
     """Layers of Elman's recurrence."""
 
+    @property
+    def _op(self) -> str:
+        return f"rnn_{self.nonlinearity}"
+
 
 class LSTM(_Recurrent, _LSTM):
     """Layers of long short-term memory."""
 
-    transposition, fused = "TransposeBackward0", "MkldnnRnnLayerBackward0"
+    transposition, fused, _op = "TransposeBackward0", "MkldnnRnnLayerBackward0", "lstm"
 
 
 class GRU(_Recurrent, _GRU):
     """Layers of gated recurrent units."""
+
+    _op = "gru"
 
 
 # Cells
@@ -274,7 +321,8 @@ class _Cell(_Weights):
         self._check_state(input, state)
         x = input if rank == 2 else input.unsqueeze(0)
         state = state if rank == 2 else tuple(s.unsqueeze(0) for s in state)
-        last = self._step(self._linear(x, "ih", ""), state, "")
+        weights = self._weights("")
+        last = self._step(_linear(x, "ih", weights), state, weights)
         last = last if rank == 2 else tuple(s.squeeze(0) for s in last)
         return last if self.states > 1 else last[0]
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from gradcli.graph.calls import call_of
 from gradcli.graph.node import Node, cast, const, elementwise
 from gradcli.pytorch.dtypes import int64
 from gradcli.pytorch.functions import grad_name
@@ -149,16 +150,26 @@ def fill_random(self: Tensor, generator: Generator | None, op: str, **bounds: An
     return replace_elements(self, new(in_memory(numbers, self._a)), op, grad_name(op))
 
 
-MASK = "mask"  # what explanations call it
+MASK = "mask"  # what explanations call it: 1 where an element is kept, and 0 elsewhere
+_STEP = "MulBackward0"
 
 
 def drop_elements(x: Tensor, p: float, shape: Any = None) -> Tensor:
     """Return the input after dropout: each element is kept with probability 1 - p, and 0 otherwise."""
-    if p == 0:
-        return x
-    sizes = tuple(x.shape) if shape is None else shape
+    return x if p == 0 else dropped(x, drawn_mask(x, p, tuple(x.shape) if shape is None else shape), p)
+
+
+def drawn_mask(x: Tensor, p: float, sizes: tuple[int, ...]) -> Tensor:
+    """Return the mask of a dropout: 1 with probability 1 - p, and 0 otherwise."""
     u = DEFAULT.uniform(math.prod(sizes), np.float64)
-    keep = ((u < 1 - p) / (1 - p) if p < 1 else np.zeros(len(u))).astype(x._a.dtype)
+    keep = (u < 1 - p).astype(x._a.dtype)
     mask = new(in_memory(keep, x._a)) if sizes == tuple(x.shape) else of_array(keep.reshape(sizes))
     mask._called = MASK
-    return x * mask
+    return mask
+
+
+def dropped(x: Tensor, mask: Tensor, p: float) -> Tensor:
+    """Return the input after dropout with a mask."""
+    if p == 1:  # nothing is kept
+        return apply("dropout", lambda *nodes: call_of("dropout", (), *nodes, const(1)), (x, mask), "all", _STEP)
+    return apply("dropout", partial(call_of, "dropout", ()), (x, mask), (), _STEP, (np.array([float(p)]),))
