@@ -41,9 +41,7 @@ def check_convolution(
         count, channels, how = channels, count, "transposed=1"
     raise_if(whole[1] != channels, "channels of a convolution", how, shape, whole, channels, whole[1])
     bias_sizes = [count] if bias is None else list(bias.shape)
-    raise_if(
-        bias_sizes != [count], "size of a convolution's bias", "transposed=1, " * transposed, shape, count, bias_sizes
-    )
+    raise_if(bias_sizes != [count], "size of a convolution's bias", shape, count, bias_sizes)
     if not transposed and not isinstance(settings["padding"], str):
         padding, dilation = several(settings["padding"], axes), several(settings["dilation"], axes)
         windows = [Window(n, 1, p, d) for n, p, d in zip(shape[2:], padding, dilation, strict=True)]
@@ -58,10 +56,8 @@ def check_settings(axes: int, settings: dict[str, Any]) -> None:
     sizes = {name: several(setting, axes) for name, setting in settings.items() if not isinstance(setting, str)}
     raise_if(settings["padding"] == "same" and set(sizes["stride"]) != {1}, "strides of the same size")
     for name, values in sizes.items():
-        raise_if(len(values) != axes, "setting of a convolution", name, axes, values)
-    raise_if(min(sizes.get("padding", [0])) < 0, "negative padding")
-    raise_if(min(sizes["stride"]) < 1, "stride of a convolution")
-    raise_if(min(sizes["dilation"]) < 1, "dilation of a convolution")
+        wrong = len(values) != axes or min(values) < (name != "padding")
+        raise_if(wrong, "setting of a convolution", name, axes, values)
 
 
 def check_types(input: Tensor, weight: Tensor, bias: Tensor | None) -> None:
@@ -79,29 +75,17 @@ def check_pooling(name: str, input: Tensor, settings: dict[str, Any], ceil: bool
 
     Errors: `RuntimeError`, `IndexError`.
     """
-    axes, rank = int(name[-2]), input.dim()
+    axes, rank, sizes = int(name[-2]), input.dim(), input.shape
     if rank not in (axes + 1, axes + 2):
-        raise torch_error(f"rank for {name}", list(input.shape), rank, -rank, rank - 1)
-    for key, setting in settings.items():
-        either = "be omitted, a single int" if key == "stride" else "be a single int"
-        either = either if name == "avg_pool3d" else f"either {either}"
-        wrong = axes > 1 and len(several(setting, axes)) != axes
-        raise_if(wrong, "setting of a pool", name, key, either, "three" if axes == 3 else "two")
-    size, strides, paddings, dilations = (several(v, axes) for v in settings.values())
-    for key, values in (("kernel_size", size), ("stride", strides)):
-        raise_if(name == "max_pool1d" and values[0] <= 0, "sizes of max_pool1d", key, values[0])
-    raise_if(0 in strides, "stride of a pool")
-    for words, values, letter in (("kernel size", size, "k"), ("stride", strides, "d")):
-        sizes = zip("THW" if axes == 3 else "HW", values if axes > 1 else [1, *values], strict=True)
-        raise_if(min(values) <= 0, "sizes of a pool", words, " ".join(f"{letter}{axis}: {n}" for axis, n in sizes))
-    kind = name if name == "max_pool1d" else "pool"
-    windows = [Window(n, s, p, d, ceil) for n, s, p, d in zip(size, strides, paddings, dilations, strict=True)]
-    for w in windows:
-        raise_if(w.padding > w.reach // 2, f"padding of {kind}", w.padding, w.size, w.dilation)
-    result = [w.fitting(n) for w, n in zip(windows, input.shape[-axes:], strict=True)]
-    raise_if(name == "max_pool1d" and min(result) < 1, "output of max_pool1d", result[0])
-    small = name == "avg_pool3d" and any(w.padded(n) < w.reach for w, n in zip(windows, input.shape[-3:], strict=True))
-    raise_if(small, "window larger than the input", *input.shape[-axes:], *size)
-    head = [input.shape[-axes - 1], *[1] * (axes == 1)]
-    before, after = ("x".join(map(str, (*head, *values))) for values in (input.shape[-axes:], result))
-    raise_if(min(result) < 1, "output of a pool", before, after)
+        raise torch_error(f"rank for {name if name == 'avg_pool2d' else 'a pool'}", list(sizes), rank, -rank, rank - 1)
+    each = {key: several(setting, axes) for key, setting in settings.items()}
+    for key, values in each.items():
+        wrong = (axes > 1 and len(values) != axes) or (key in ("kernel_size", "stride") and min(values) <= 0)
+        raise_if(wrong, "setting of a pool", name, key, values)
+    windows = [Window(n, s, p, d, ceil) for n, s, p, d in zip(*(v[:axes] for v in each.values()), strict=True)]
+    wide = any(w.padding > w.reach // 2 for w in windows)
+    raise_if(wide, "padding of a pool", name, each["padding"])
+    rows = list(zip(windows, sizes[-axes:], strict=True))
+    small = name == "avg_pool3d" and any(w.padded(n) < w.reach for w, n in rows)
+    result = [w.fitting(n) for w, n in rows]
+    raise_if(small or min(result) < 1, "output of a pool", name, list(sizes), result)

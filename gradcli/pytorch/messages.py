@@ -20,27 +20,34 @@ from gradcli.errors import did_you_mean
 from gradcli.pytorch.modes import Mode
 from gradcli.pytorch.tables import lines, paragraphs
 
+_OWN = "own texts"  # the paragraphs of errors that people hardly meet, which have PyTorch's class, and not its text
 _KNOWN = 20  # characters of a message by which its text is known
 
 
 @cache
 def _table() -> dict[str, tuple[str, str]]:
     """Return the kind and the text of each message by its name."""
-    result = {}
+    result: dict[str, tuple[str, str]] = {}
     for paragraph in paragraphs("messages.txt"):
         head, _, text = paragraph.partition("\n")
         name, _, kind = head.partition(": ")
-        result[name] = kind, text.replace("\n", " ").replace("\\n", "\n").replace("\\t", "\t").replace("\\s", " ")
+        text = text.replace("\n", " ").replace("\\n", "\n").replace("\\t", "\t").replace("\\s", " ")
+        result |= dict.fromkeys(text.split("; "), (kind, "")) if name == _OWN else {name: (kind, text)}
     return result
 
 
 def message(name: str, *values: Any) -> str:
-    """Return a message with its values.
+    """Return a message with its values: PyTorch's, or gradcli's own where the table has none.
 
     >>> message("leaf changed in place")
     'a leaf Variable that requires grad is being used in an in-place operation.'
+    >>> message("sizes of attention", 0, 2)
+    'PyTorch does not allow this: sizes of attention (0, 2)'
     """
-    return _table()[name][1].format(*values)
+    if text := _table()[name][1]:
+        return text.format(*values)
+    shown = ", ".join(filter(None, map(str, values)))
+    return f"PyTorch does not allow this: {name}" + f" ({shown})" * bool(shown)
 
 
 def known_message(text: str) -> tuple[str, tuple[Any, ...]]:

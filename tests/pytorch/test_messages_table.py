@@ -17,7 +17,12 @@ from gradcli.pytorch.nn.table import rows
 
 HERE = Path(gradcli.pytorch.__file__).parent
 PARAGRAPHS = (HERE / "messages.txt").read_text("utf-8").split("\n\n")
-TEXTS = {head.rpartition(": ")[0]: text for head, _, text in (p.partition("\n") for p in PARAGRAPHS)}
+OWN = "own texts"  # errors that have PyTorch's class, and not its text
+TEXTS = {
+    name: text * (key != OWN)
+    for key, text in ((head.rpartition(": ")[0], text) for head, _, text in (p.partition("\n") for p in PARAGRAPHS))
+    for name in (text.replace("\n", " ").split("; ") if key == OWN else [key])
+}
 
 
 TELLING = {
@@ -49,7 +54,9 @@ def calls():
 
 
 def test_every_message_is_told_with_its_values():
-    assert len(PARAGRAPHS) == len(TEXTS)  # no name is there twice
+    heads = [p.partition("\n")[0].rpartition(": ")[0] for p in PARAGRAPHS]
+    own = [n for p in PARAGRAPHS if p.startswith(OWN) for n in p.partition("\n")[2].replace("\n", " ").split("; ")]
+    assert len([h for h in heads if h != OWN]) + len(own) == len(TEXTS)  # no name is there twice
     told_with = dict(calls())
     assert sorted(told_with) == sorted(TEXTS)
     for name, count in told_with.items():

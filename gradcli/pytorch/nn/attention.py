@@ -195,11 +195,8 @@ class MultiheadAttention(_Layer):
 
     def _check_sizes(self, query: Any, key: Any, value: Any) -> None:
         raise_if(query.shape[-1] != self.embed_dim, "size of attention", self.embed_dim, query.shape[-1])
-        if self._qkv_same_embed_dim:
-            raise_if(key.shape != value.shape, "sizes of keys and values", key.shape, value.shape)
-        else:
-            sizes = key.shape[:2], value.shape[:2]
-            raise_if(sizes[0] != sizes[1], "lengths of keys and values", *sizes)
+        axes = 3 if self._qkv_same_embed_dim else 2
+        raise_if(key.shape[:axes] != value.shape[:axes], "sizes of keys and values", key.shape, value.shape)
 
     def _projected(self, *inputs: Any) -> tuple[Any, ...]:
         """Return the linear maps of queries, keys and values."""
@@ -258,14 +255,9 @@ class MultiheadAttention(_Layer):
 
 def _check_ranks(query: Any, key: Any, value: Any, padding: Any, mask: Any, heads: int) -> None:
     rank = query.dim()
-    raise_if(rank not in (2, 3), "rank of a query", rank)
-    kind = "batched (3-D)" if rank == 3 else "unbatched (2-D)"
-    others = key.dim(), value.dim()
-    raise_if(others != (rank, rank), "ranks of keys and values", kind, rank, *others)
-    wrong = padding is not None and padding.dim() != rank - 1
-    raise_if(wrong, "rank of a padding mask", kind, rank - 1, wrong and padding.dim())
-    if mask is not None:
-        raise_if(mask.dim() not in (2, 3), "rank of an attention mask", kind, mask.dim())
-        expected = (heads, len(query), len(key))
-        wrong = rank == 2 and mask.dim() == 3 and mask.shape != expected
-        raise_if(wrong, "shape of heads' masks", expected, mask.shape)
+    ranks = rank, key.dim(), value.dim()
+    raise_if(rank not in (2, 3) or {*ranks} != {rank}, "ranks of queries, keys and values", *ranks)
+    raise_if(padding is not None and padding.dim() != rank - 1, "rank of a padding mask", rank - 1)
+    shape = None if mask is None else tuple(mask.shape)
+    of_heads = shape is not None and rank == 2 and len(shape) == 3 and shape != (heads, len(query), len(key))
+    raise_if(of_heads or (shape and len(shape) not in (2, 3)), "rank of an attention mask", shape)

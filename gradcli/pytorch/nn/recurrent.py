@@ -14,7 +14,7 @@ from gradcli.graph.operations.recurrent import gru_output, lstm_memory, lstm_out
 from gradcli.pytorch.calls import set_grad_fn_name
 from gradcli.pytorch.chains import chain
 from gradcli.pytorch.composed import composed
-from gradcli.pytorch.messages import missing_if, raise_if, torch_error, warn
+from gradcli.pytorch.messages import missing_if, raise_if, warn
 from gradcli.pytorch.nn import functional as F
 from gradcli.pytorch.nn import init
 from gradcli.pytorch.nn.layers import _Layer
@@ -161,11 +161,10 @@ class _Recurrent(_Weights):
         return output, last if self.states > 1 else last[0]
 
     def _unpacked(self, input: Any, state: State | None) -> tuple[Any, State]:
-        kind, rank = type(self).__name__, input.dim()
-        raise_if(
-            rank not in (2, 3), "rank for a recurrence", "RNN" if kind == "RNN" else kind, 2, 3, rank, _TENSOR[kind]
-        )
-        self._check_rank(rank, state)
+        rank = input.dim()
+        raise_if(rank not in (2, 3), "rank for a recurrence", type(self).__name__, rank)
+        ranks = [s.dim() for s in (() if state is None else state)][: self.states]
+        raise_if({*ranks} - {rank}, "rank of a state beside its input", rank, *ranks)
         raise_if(input.shape[-1] != self.input_size, "features of a recurrence", self.input_size, input.shape[-1])
         state = self._zeros(input, *input.shape[int(not self.batch_first) :][: rank - 2]) if state is None else state
         weights = [w for each in self._all_weights() for w in each.values()]
@@ -195,15 +194,6 @@ class _Recurrent(_Weights):
         if is_batch:
             return output, *last
         return output.squeeze(batch_axis), *(s.squeeze(1) for s in last)
-
-    def _check_rank(self, rank: int, state: State | None) -> None:
-        """Check that the states have the rank of the input."""
-        ranks = [] if state is None else [state[i].dim() for i in range(self.states)]
-        if any(n != rank for n in ranks):
-            what = "batched 3-D input" if rank == 3 else "unbatched 2-D input"
-            if len(ranks) == 1:
-                raise torch_error("rank of a state beside its input", what, rank, *ranks)
-            raise torch_error("rank of two states beside their input", what, rank, *ranks)
 
     def _packed(self, input: Any, state: State | None) -> tuple[Any, State]:
         """Go through sequences of different lengths, the longest first."""
@@ -277,10 +267,6 @@ class _Recurrent(_Weights):
         return outputs, tuple(map(cat, zip(state, *ended[::-1], strict=True)))
 
 
-# What PyTorch has behind the rank of an input that it refuses.
-_TENSOR = {"RNN": " tensor", "LSTM": "", "GRU": ""}
-
-
 class RNN(_Recurrent, _Elman):
     """Layers of Elman's recurrence."""
 
@@ -312,8 +298,8 @@ class _Cell(_Weights):
         self.reset_parameters()
 
     def forward(self, input: Any, hx: Any = None) -> Any:
-        rank, kind = input.dim(), type(self).__name__
-        raise_if(rank not in (1, 2), "rank for a recurrence", kind, 1, 2, rank, "")
+        rank = input.dim()
+        raise_if(rank not in (1, 2), "rank for a recurrence", type(self).__name__, rank)
         if hx is None:
             state: State = (zeros(*input.shape[:-1], self.hidden_size, dtype=input.dtype),) * self.states
         else:

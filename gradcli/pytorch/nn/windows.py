@@ -62,9 +62,8 @@ def _transposed(axes: int) -> Callable[..., Tensor]:
 
 def _check_output_padding(axes: int, settings: dict[str, Any]) -> None:
     rows = [several(settings[name], axes) for name in ("output_padding", "stride", "dilation")]
-    if any(more >= max(others) for more, *others in zip(*rows, strict=True)):
-        ends = [pair if axes == 2 else [least, *pair] for pair, least in zip(rows, (0, 1, 1), strict=True)]
-        raise torch_error("output padding", *ends[0], *ends[1], *ends[2])
+    wrong = any(more >= max(others) for more, *others in zip(*rows, strict=True))
+    raise_if(wrong, "output padding", *rows)
 
 
 for _axes in (1, 2):
@@ -219,20 +218,14 @@ for _axes in (1, 2):
 # Blocks as columns
 
 
-# What each setting is called in errors, and the least that it may be.
-_SETTINGS = {"kernel_size": ("kernel size", "kernel", 1), "dilation": ("dilation", "dilation", 1)}
-_SETTINGS |= {"padding": ("padding", "pad", 0), "stride": ("stride", "stride", 1)}
-
-
 def _windows(kernel_size: Any, dilation: Any, padding: Any, stride: Any) -> list[Window]:
     """Return the windows along the rows and the columns."""
-    sizes = [several(setting, 2) for setting in (kernel_size, dilation, padding, stride)]
-    for name, values in zip(_SETTINGS, sizes, strict=True):
-        raise_if(len(values) != 2, "count of a block's sizes", name, len(values))
-        words, short, least = _SETTINGS[name]
-        how = "greater than zero" if least else "non-negative"
-        raise_if(min(values) < least, "sizes of a block", words, how, short, values[0], short, values[1])
-    return [Window(k, s, p, d) for k, d, p, s in zip(*sizes, strict=True)]
+    settings = {"kernel_size": kernel_size, "dilation": dilation, "padding": padding, "stride": stride}
+    sizes = {name: several(setting, 2) for name, setting in settings.items()}
+    for name, values in sizes.items():
+        wrong = len(values) != 2 or min(values) < (name != "padding")
+        raise_if(wrong, "sizes of a block", name, values)
+    return [Window(k, s, p, d) for k, d, p, s in zip(*sizes.values(), strict=True)]
 
 
 def _indices(windows: Sequence[Window], sizes: Sequence[int]) -> Tensor:
@@ -261,8 +254,7 @@ def unfold(input: Any, kernel_size: Any, dilation: Any, padding: Any, stride: An
     sizes = tuple(input.shape[-2:])
     counts = tuple(w.fitting(n) for w, n in zip(windows, sizes, strict=True))
     settings = _settings(windows)
-    first_three = [settings[name] for name in ("kernel_size", "dilation", "padding")]
-    raise_if(min(counts) < 1, "blocks of unfold", sizes, *first_three, counts)
+    raise_if(min(counts) < 1, "blocks of unfold", sizes, counts)
     check_numbers("im2col", input.dtype)
     (top, left) = settings["padding"]
     flat = F.pad(input, (left, left, top, top)).flatten(-2)
@@ -278,13 +270,12 @@ def fold(input: Any, output_size: Any, kernel_size: Any, dilation: Any, padding:
     raise_if(input.dim() not in (2, 3), "rank for fold", list(input.shape))
     *outer, height, length = input.shape
     settings = _settings(windows)
-    kernel, size = settings["kernel_size"], math.prod(settings["kernel_size"])
-    axis = input.dim() - 2
-    raise_if(height % size, "channels of fold", axis, axis, height, kernel)
+    size = math.prod(settings["kernel_size"])
+    raise_if(height % size, "channels of fold", height, size)
     counts = [w.fitting(n) for w, n in zip(windows, sizes, strict=True)]
     count = math.prod(counts)
     wrong = min(counts) < 1 or length != count
-    raise_if(wrong, "blocks of fold", sizes, *settings.values(), axis + 1, *counts, count, axis + 1, length)
+    raise_if(wrong, "blocks of fold", sizes, counts, length)
     check_numbers("col2im", input.dtype)
     padded = [w.padded(n) for w, n in zip(windows, sizes, strict=True)]
     terms = input.reshape(*outer, height // size, size * length)
