@@ -16,7 +16,7 @@ from gradcli.pytorch.messages import facts_of
 from gradcli.pytorch.nn.table import rows
 
 HERE = Path(gradcli.pytorch.__file__).parent
-PARAGRAPHS = (HERE / "messages.txt").read_text("utf-8").split("\n\n")
+PARAGRAPHS = (HERE / "messages.txt").read_text("utf-8").rstrip().split("\n\n")
 OWN = "own texts"  # errors that have PyTorch's class, and not its text
 TEXTS = {
     name: text * (key != OWN)
