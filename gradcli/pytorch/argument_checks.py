@@ -77,7 +77,9 @@ def check_pooling(name: str, input: Tensor, settings: dict[str, Any], ceil: bool
     """
     axes, rank, sizes = int(name[-2]), input.dim(), input.shape
     if rank not in (axes + 1, axes + 2):
-        raise torch_error(f"rank for {name if name == 'avg_pool2d' else 'a pool'}", list(sizes), rank, -rank, rank - 1)
+        raise torch_error(
+            "rank for avg_pool2d" if name == "avg_pool2d" else "rank for a pool", list(sizes), rank, -rank, rank - 1
+        )
     each = {key: several(setting, axes) for key, setting in settings.items()}
     for key, values in each.items():
         wrong = (axes > 1 and len(values) != axes) or (key in ("kernel_size", "stride") and min(values) <= 0)

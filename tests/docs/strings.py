@@ -123,7 +123,7 @@ def of_python(path: Path) -> Iterator[Text]:
 @cache
 def _keys() -> frozenset[str]:
     """Return the names of PyTorch's messages, by which the program finds them."""
-    paragraphs = (PROGRAM / "pytorch" / "messages.txt").read_text("utf-8").split("\n\n")
+    paragraphs = (PROGRAM / "pytorch" / "messages.txt").read_text("utf-8").rstrip().split("\n\n")
     heads = (p.partition("\n")[0].rpartition(": ")[0] for p in paragraphs)
     own = (p.partition("\n")[2].replace("\n", " ").split("; ") for p in paragraphs if p.startswith("own texts: "))
     return frozenset([*heads, *(key for keys in own for key in keys)])

@@ -56,3 +56,15 @@ def test_the_gradients_of_a_layer_are_the_vjp_of_its_definition(op, settings):
     known = at_point(graph, at, graph.outputs.values())
     for i, g in enumerate(grads):
         np.testing.assert_allclose(numbers(g), known[graph.outputs[f"x{i}.grad"]], rtol=1e-10, atol=1e-12)
+
+
+def test_a_page_writes_layers_and_dropout_as_calls(cli):
+    code = "import torch\ntorch.manual_seed(0)\nx = torch.ones(3, 1, 2, requires_grad=True)\n"
+    code += (
+        "out, h = torch.nn.GRU(2, 2)(x)\ny = torch.nn.functional.dropout(out, 0.3)\n(y.sum() + h.sum()).backward()\n"
+    )
+    page = " ".join(cli.done("run", "-c", code).out.split())
+    assert "dropout mask mask 3×1×2" in page
+    assert "y = dropout(out, mask, p=0.3)" in page
+    assert "out = gru(x, zeros(1, 1, 2)," in page
+    assert "h = gru(x, zeros(1, 1, 2)," in page
