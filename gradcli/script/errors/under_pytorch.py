@@ -5,18 +5,16 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 from gradcli.process.tracebacks import text_of
 from gradcli.pytorch.messages import known_message
 from gradcli.record.naming import Names, is_tensor
 from gradcli.record.numbers import Numbers
-from gradcli.record.record import CallSite, Changed, Cut, Quantity, Record
-from gradcli.script.errors import updates
+from gradcli.record.record import Changed, Quantity, Record
 from gradcli.script.errors.failure import Failure, Knows, dtype_of, is_module
 from gradcli.script.errors.history import History
-from gradcli.script.errors.syntax import called, calls, elements, end, keyword, owner_of, receiver_of, requires_target
+from gradcli.script.errors.syntax import called, elements, keyword, owner_of, receiver_of, requires_target
 from gradcli.script.known import Known
 
 
@@ -66,91 +64,17 @@ def facts(at: Failure) -> Sequence[Any] | None:
     return None if key in _WITHOUT else values
 
 
-def with_cuts(at: Failure) -> Known:
-    """Return what is known, with the cuts that the text says where none is recorded."""
-    record = at.known.record
-    if any(isinstance(e, Cut) for e in record.events):
-        return at.known
-    return replace(at.known, record=replace(record, events=(*record.events, *_cuts(at))))
-
-
-# What cuts numbers off: methods, functions, and what both return.
-_METHODS = {
-    "detach": "DETACHED",
-    "item": "NUMBER",
-    "tolist": "LIST",
-    "numpy": "ARRAY",
-    **dict.fromkeys(("int", "long", "short"), "DISCRETE"),
-    **dict.fromkeys(("argmax", "argmin", "round", "floor", "ceil", "trunc", "sign", "argsort"), "DISCRETE"),
-}
-_FUNCTIONS = {
-    **dict.fromkeys(("float", "int"), "NUMBER"),
-    **dict.fromkeys(("tensor", "as_tensor", "FloatTensor", "Tensor"), "COPIED"),
-}
-_COMPARED = {ast.Gt: "gt", ast.Lt: "lt", ast.GtE: "ge", ast.LtE: "le", ast.Eq: "eq", ast.NotEq: "ne"}
-
-
-def _cuts(at: Failure) -> Iterator[Cut]:
-    """Yield where values on the way to the line were cut off from tensors that require gradients, as the text says."""
-    history = History(at.text, at.known)
-    late = {at.text.of(owner) for s in at.text.statements() if (owner := requires_target(s)) is not None}
-    switched = [c.lineno for c in calls(at.text.tree, "set_grad_enabled") if c.args and at.value(c.args[0]) is False]
-    # Names in functions that have returned have no values any more: then it is enough that a tensor on the way does.
-    is_any = any(_requires(at, n, late) for e in history.way for n in ast.walk(e))
-    for expression in history.way:
-        inner = is_any and at.text.scope(expression) is not None
-        found = []
-        for node in ast.walk(expression):
-            kind = _kind(node)
-            if kind is not None and (inner or any(_requires(at, n, late) for n in ast.walk(node))):
-                found.append((end(node), kind))
-        if found and found[-1][1][0] != "COPIED":  # copies of numbers cut nothing off
-            found = [f for f in found if f[1][0] != "COPIED"]
-        is_off = (
-            updates.is_unrecorded(at.text.on(expression.lineno)) or min(switched, default=10**9) < expression.lineno
-        )
-        if is_off and (inner or any(_requires(at, n, late) for n in ast.walk(expression))):
-            found.append((end(expression), ("UNRECORDED", "no_grad()", "")))
-        for line, *cut in dict.fromkeys((line, *cut) for (line, _), cut in sorted(found)):
-            yield Cut(site=CallSite(at.text.file, line), kind=cut[0], code=cut[1], call="".join(cut[1:]))
-
-
 def _is_explained(at: Failure) -> bool:
     """Return whether it is known why nothing was recorded on the way to the line: a cut, or no gradient is required."""
     history = History(at.text, at.known)
     late = [owner for s in at.text.statements() if (owner := requires_target(s)) is not None]
     names = [n for e in history.way for n in ast.walk(e)]
-    return bool(history.cuts()) or bool(late) or not any(_requires(at, n, set()) for n in names)
+    return bool(history.cuts()) or bool(late) or not any(_requires(at, n) for n in names)
 
 
-def _kind(node: ast.AST) -> tuple[str, str, str] | None:
-    """Return the kind of cut that an expression is, its code, and the arguments of a function that copies."""
-    match node:
-        case ast.Attribute(attr="data"):
-            return "DETACHED", ".data", ""
-        case ast.Compare(ops=[operator]) if type(operator) in _COMPARED:
-            return "DISCRETE", _COMPARED[type(operator)], ""
-        case ast.Call():
-            name, owner = called(node), owner_of(node)
-            if name in _FUNCTIONS and (owner is None or _FUNCTIONS[name] == "COPIED"):
-                lists = ast.List | ast.ListComp
-                arguments = "([…])" if node.args and isinstance(node.args[0], lists) else "(…)"
-                return (
-                    _FUNCTIONS[name],
-                    f"{name}()" if owner is None else f"torch.{name}",
-                    arguments * (owner is not None),
-                )
-            if _METHODS.get(name) == "DISCRETE":
-                return "DISCRETE", "cast" if name in ("int", "long", "short") else name, ""
-            return (_METHODS[name], f".{name}()", "") if name in _METHODS and owner is not None else None
-    return None
-
-
-def _requires(at: Failure, node: ast.AST, late: set[str]) -> bool:
+def _requires(at: Failure, node: ast.AST) -> bool:
     """Return whether a name is that of a tensor which has required a gradient, or of a module of which one does."""
-    if not isinstance(node, ast.Name | ast.Attribute) or at.text.of(node) in late:
-        return False
-    x: Any = at.value(node)
+    x: Any = at.value(node) if isinstance(node, ast.Name | ast.Attribute) else None
     parts = x if isinstance(x, list | tuple) else [x]
     is_leading = any(is_tensor(e) and e.requires_grad for e in parts)
     return is_leading or (hasattr(x, "_parameters") and is_module(x) and any(p.requires_grad for p in x.parameters()))
@@ -158,12 +82,8 @@ def _requires(at: Failure, node: ast.AST, late: set[str]) -> bool:
 
 # Those whose facts the message does not have, nor the line.
 _WITHOUT = (
-    *("nan in a backward", "no gradient in a map", "class outside", "heads of attention"),
-    *(
-        "view of no_grad changed in place",
-        "view of a function changed in place",
-        "one of several views changed in place",
-    ),
+    *("nan in a backward", "class outside", "heads of attention", "view of no_grad changed in place"),
+    *("view of a function changed in place", "one of several views changed in place"),
 )
 
 

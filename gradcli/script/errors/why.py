@@ -15,7 +15,7 @@ from gradcli.record.naming import Names
 from gradcli.script.errors import fixes
 from gradcli.script.errors.failure import Answer, Failure, Knows, is_module, message_of
 from gradcli.script.errors.source import Change
-from gradcli.script.errors.under_pytorch import facts, with_cuts
+from gradcli.script.errors.under_pytorch import facts
 from gradcli.text.wrapping import TIED, page_width, wrapped
 
 _MOST = 100  # columns
@@ -88,7 +88,6 @@ def _row(at: Failure) -> tuple[Row | None, Sequence[Any]]:
     of_python = next(((row, match.groups()) for match, row in found if match), (None, ()))
     if not at.known.is_live:
         return of_python
-    at.known = with_cuts(at)
     if of_python[0] is not None or (row := _answers().get(at.known.key)) is None:
         return of_python
     known = facts(at)
