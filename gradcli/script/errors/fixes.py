@@ -102,9 +102,8 @@ def summed(text: Text, name: str) -> list[Change]:
     for call in text.calls("backward"):
         if receiver_of(call) is not None:
             return text.edited(edits.before_call(call, ".sum()"))
-        roots = elements(call.args[0]) if call.args else []
-        chosen = [root for root in roots if text.of(root) == name or len(roots) < 2]
-        return text.edited([e for root in chosen for e in edits.behind(root, ".sum()")])
+        roots = [r for r in elements(call.args[0]) if text.of(r) == name] if call.args else []
+        return text.edited([e for root in roots for e in edits.behind(root, ".sum()")])
     for call in text.calls("grad"):
         if call.args and edits.is_simple(call.args[0]):
             weight = f"grad_outputs=torch.ones_like({text.of(call.args[0])})"

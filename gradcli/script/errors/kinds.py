@@ -104,21 +104,21 @@ def view_changed(
     `changed` is where it was changed before by `how`, NOWHERE if that is not known; None where it is at the error.
     """
     where, name = at.code(at.line), at.called_name(view, "it")
-    if changed is None and is_hooked:
-        reason = f"{where} changes in place the output of a module that has a backward hook."
-        fix = "compute a new tensor; or put the hook on the tensor, y.register_hook"
-        return Answer(reason, fix, updates.out_of_place(at.text))
     if changed is None:
         reason = f"{where} changes a view in place, and the graph of its base tensor cannot follow that."
-        return Answer(reason, "compute a new tensor", updates.out_of_place(at.text))
+        fix = "compute a new tensor"
+        if is_hooked:
+            reason = f"{where} changes in place the output of a module that has a backward hook."
+            fix = "compute a new tensor; or put the hook on the tensor, y.register_hook"
+        return Answer(reason, fix, updates.out_of_place(at.text))
     line = line_at(changed)
     before = f"{at.code(line)} changed {name} in place" if line else f"{name} was changed in place"
     what = _ORIGINS.get(maker) or f"one of several parts that {operation.lower()} returns"
     reason = f"{before}, and it is {what}: the graph cannot follow that change."
     if maker == "function":
-        return Answer(reason, "copy it, which makes a tensor that may be changed", leaves.cloned_result(at.text, name))
-    if maker == "several" and how != "step" and (changes := updates.out_of_place(at.text_at(line or at.line))):
-        return Answer(reason, "compute a new tensor instead", changes)
+        return Answer(reason, "copy it with clone(), which makes a tensor that may be changed")
+    if maker == "several" and how != "step":
+        return Answer(reason, "compute a new tensor instead")
     return Answer(reason, f"compute {name} again after the change, where gradients are recorded; or detach() it")
 
 

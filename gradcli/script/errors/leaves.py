@@ -54,14 +54,10 @@ def requiring(text: Text, name: str, x: Quantity | None = None) -> list[Change]:
 
 def _creations(text: Text, name: str) -> list[ast.Call]:
     """Return where the script makes the tensor from which a name was computed; a module's comes first."""
-    creations = [c for c in _calls_behind(text, name) if called(c) in MAKERS | _OTHER_MAKERS]
-    return sorted(creations, key=lambda c: not _is_of_self(text, c))
-
-
-def _calls_behind(text: Text, name: str) -> list[ast.Call]:
-    """Return the calls that a name in the statement was computed by, the nearest first."""
     named = [n for n in ast.walk(text.statement) if text.of(n) == name]
-    return [c for n in named for value in text.back(n) for c in calls(value)]
+    behind = [c for n in named for value in text.back(n) for c in calls(value)]
+    creations = [c for c in behind if called(c) in MAKERS | _OTHER_MAKERS]
+    return sorted(creations, key=lambda c: not _is_of_self(text, c))
 
 
 def _is_of_self(text: Text, call: ast.Call) -> bool:
@@ -80,12 +76,6 @@ def thawed(text: Text) -> list[Change]:
         wishes += [*call.args[:1], *(k.value for k in call.keywords)]
     off = [w for w in wishes if isinstance(w, ast.Constant) and w.value is False]
     return text.edited(edits.instead(min(off, key=start), "True")) if off else []
-
-
-def cloned_result(text: Text, name: str) -> list[Change]:
-    """Copy what a Function returns, from which a name was computed: F.apply(x).clone()."""
-    applications = [c for c in _calls_behind(text, name) if called(c) == "apply"]
-    return text.edited(edits.behind(applications[0], ".clone()")) if applications else []
 
 
 def as_leaf(text: Text, name: str, is_made_there: bool = True) -> list[Change]:
