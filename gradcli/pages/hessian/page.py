@@ -127,33 +127,19 @@ def definiteness(gradient: Array, matrix: Array) -> tuple[Math, ...]:
     values = np.where(np.abs(values) <= limit, 0, values)
     up, down, flat = (bool(some.any()) for some in (values > 0, values < 0, values == 0))
     at_rest = float(np.abs(gradient).max(initial=0)) <= limit
-    if len(matrix) == 1 and (up or down):
-        return _of_one(float(values[0]), at_rest)
+    is_one = len(matrix) == 1
     if not (up or down):
-        what = "the second derivative is 0" if len(matrix) == 1 else "all eigenvalues are 0"
+        what = "the second derivative is 0" if is_one else "all eigenvalues are 0"
         return (f"{what}: the second-derivative test is inconclusive",)
-    kind, said = _kind(up, down, flat, at_rest)
-    return f"{kind} ", Value(values), f" {said}"
-
-
-def _of_one(second: float, at_rest: bool) -> tuple[Math, ...]:
-    """Return whether f'' ≠ 0 makes the point a minimum or a maximum."""
-    sign, kind, way = ("positive", "minimum", "up") if second > 0 else ("negative", "maximum", "down")
-    if at_rest:
-        return (f"{kind}: the gradient is 0, and the second derivative is {sign}",)
-    return (f"curved {way}: the second derivative is {sign}",)
-
-
-def _kind(up: bool, down: bool, flat: bool, at_rest: bool) -> tuple[str, str]:
-    """Return the words before and after the eigenvalues that classify a point by their signs."""
-    still = "the gradient is 0, and the eigenvalues"
+    still, what = "the gradient is 0, and ", "the second derivative" if is_one else "the eigenvalues"
     if up and down:
-        return (f"saddle point: {still}", "have both signs") if at_rest else ("eigenvalues", _SADDLE)
+        before, after = (f"saddle point: {still}{what}", "have both signs") if at_rest else ("eigenvalues", _SADDLE)
+        return f"{before} ", Value(values), f" {after}"
     sign, kind, way = ("positive", "minimum", "up") if up else ("negative", "maximum", "down")
-    if flat:
-        said = f"{sign} or 0"
-        return (f"maybe a {kind}: {still}" if at_rest else f"curved {way} or flat: the eigenvalues"), f"are {said}"
-    return f"{kind}: {still}" if at_rest else f"curved {way} in every direction: the eigenvalues", f"are {sign}"
+    where = "" if is_one else " or flat" if flat else " in every direction"
+    before = f"{'maybe a ' * flat}{kind}: {still}{what}" if at_rest else f"curved {way}{where}: {what}"
+    after = f"{'is' if is_one else 'are'} {sign}{' or 0' * flat}"
+    return (f"{before} {after}",) if is_one else (f"{before} ", Value(values), f" {after}")
 
 
 def hvp_pages(result: Result, only: tuple[str, ...]) -> list[Page]:
