@@ -226,15 +226,6 @@ def number_literal(value: float) -> str:
     return f'float("{text}")' if text in ("inf", "-inf", "nan") else text
 
 
-def tuple_literal(sizes: Sequence[str]) -> str:
-    """Return a tuple of sizes.
-
-    >>> tuple_literal(["3"]), tuple_literal(["2", "3"])
-    ('(3,)', '(2, 3)')
-    """
-    return f"({', '.join(sizes)}{',' * (len(sizes) == 1)})"
-
-
 def _infix(op: str, a: Text, b: Text) -> Text:
     level = _LEVELS[op]
     left = _bracketed(a, level + (op == "pow"))

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from functools import partial
 
 from gradcli.codegen.array_rules import einsum_text, inserted, numbers_text, scattered, shared
-from gradcli.codegen.arrays import ArrayLanguage, ArrayWriter, Rule, Text, tuple_literal
+from gradcli.codegen.arrays import ArrayLanguage, ArrayWriter, Rule, Text
 from gradcli.codegen.helpers import names_in, needed
 from gradcli.codegen.numpy_helpers import HELPERS
 from gradcli.codegen.program import Program
@@ -19,7 +19,8 @@ from gradcli.graph.shapes import Shape
 
 def _shape(w: ArrayWriter, shape: Shape) -> str:
     """Return a shape followed by that of the points."""
-    return tuple_literal([*map(str, shape), f"*{w.points()}"])
+    sizes = [*map(str, shape), f"*{w.points()}"]
+    return f"({', '.join(sizes)}{',' * (len(sizes) == 1)})"
 
 
 def _zeros(w: ArrayWriter, node: Node) -> str:

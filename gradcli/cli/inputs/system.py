@@ -293,6 +293,7 @@ def read_subsystems(
 
 
 _RAN: dict[str, File] = {}
+_BRANCH = "give it {} of its own; or write `np.where(condition, a, b)`, which chooses at each point"
 
 
 def function_in(text: str) -> tuple[File, str]:
@@ -340,14 +341,8 @@ def check_branches(parts: Sequence[Subsystem], graph: Graph, points: Sequence[Na
 
     Errors: `InputError`, with the line.
     """
-    if len(points) < 2:
-        return
-    if (other := _other_branch(parts, graph, points)) is not None:
-        raise InputError(
-            f"point {other[0]} takes another branch than the first",
-            other[1],
-            "give it a command of its own; or write `np.where(condition, a, b)`, which chooses at each point",
-        )
+    if len(points) > 1 and (other := _other_branch(parts, graph, points)) is not None:
+        raise InputError(f"point {other[0]} takes another branch than the first", other[1], _BRANCH.format("a command"))
 
 
 def check_branch(parts: Sequence[Subsystem], graph: Graph, at: Named) -> None:
@@ -356,11 +351,7 @@ def check_branch(parts: Sequence[Subsystem], graph: Graph, at: Named) -> None:
     Errors: `InputError`, with the line.
     """
     if (other := _other_branch(parts, graph, [at])) is not None:
-        raise InputError(
-            "another branch is taken there, which was not traced",
-            other[1],
-            "begin there, with --at; or write `np.where(condition, a, b)`, which chooses at each point",
-        )
+        raise InputError("another branch is taken there, which was not traced", other[1], _BRANCH.format("an explorer"))
 
 
 def _other_branch(parts: Sequence[Subsystem], graph: Graph, points: Sequence[Named]) -> tuple[int, Span | None] | None:
