@@ -19,7 +19,7 @@ from gradcli.algebra.functions import constant, symbol
 from gradcli.graph.array import objects
 from gradcli.graph.graph import computed_from
 from gradcli.graph.names import element_names, fresh_names
-from gradcli.graph.node import Node, bits
+from gradcli.graph.node import MAX_BITS, Node, bits
 from gradcli.graph.operations import OPERATIONS
 from gradcli.graph.rewrite import interpret
 from gradcli.graph.shapes import Shape
@@ -143,6 +143,10 @@ class _Interpreter:
         return objects([self.define(name, e) if large else e for name, e, large in elements], node.shape)
 
     def is_too_deep(self, expr: Any) -> bool:
+        if (
+            expr.is_Pow and expr.exp.is_Integer and bits(expr.exp.p) > MAX_BITS
+        ):  # x**(2**10000): squared again and again
+            return True
         size, depth = self.size(expr)
         return size > (_WHOLE if expr.is_Add else _PART) or depth > _MAX_DEPTH
 

@@ -64,12 +64,13 @@ def _defining(result: Shown, sections: Sequence[Section], elements: Iterable[str
 
 def _definitions(result: Shown, mentioned: Iterable[str], wanted: Sequence[str]) -> dict[str, Line]:
     """Return the definitions of the names mentioned, and of those that these mention, as far as they are wanted."""
-    pending = {*wanted}.intersection(mentioned)
+    known = {*wanted}
+    pending = known.intersection(mentioned)
     needed: set[str] = set()
     while pending:
         name = pending.pop()
         needed.add(name)
-        pending |= {*wanted}.intersection(names_in(Value.of(result.formulas.definition(name)))) - needed
+        pending |= known.intersection(names_in(Value.of(result.formulas.definition(name)))) - needed
     return {name: Line((Name(name), Value.of(result.formulas.definition(name)))) for name in wanted if name in needed}
 
 
