@@ -152,6 +152,7 @@ LAZY = {
     # by what happens, and by the format
     "gradcli.script.explainer": {"pages.page", "pages.steps"},
     "gradcli.script.line_explainer": {"errors.why", "pages.rows"},
+    "gradcli.script.shown": {"scene"},
     "gradcli.script.under_pytorch.explainer": {"under_pytorch.page", "pages.steps", "errors.under_pytorch"},
     "gradcli.script.pages.page": {"pages.functions", "pages.request"},  # by what is called
 }

@@ -6,10 +6,12 @@ import io
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import TextIO
+from typing import TYPE_CHECKING, TextIO
 
-from gradcli.script.scene import CallScene
 from gradcli.text.wrapping import page_width, visible, wrapped
+
+if TYPE_CHECKING:
+    from gradcli.script.scene import CallScene
 
 _MOST = 120  # columns of a page
 _PAPER = 80  # characters of a line on paper

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from functools import wraps
-from statistics import NormalDist
 from string import ascii_letters
 from typing import Any
 
@@ -121,10 +120,12 @@ def _power(input: Any, n: int) -> Any:
 
 def _erfinv(input: Tensor) -> Tensor:
     """Return the y with erf(y) = x.  Two steps of Newton's method have its first three derivatives."""
+    from statistics import NormalDist  # which imports random numbers, decimals and fractions
+
     x = input if input.is_floating_point() else input.to(dtypes.default_dtype())
     half = (x._a.astype(np.float64) + 1) / 2
     inside = (half > 0) & (half < 1)
-    quantiles = [_NORMAL.inv_cdf(p) for p in half[inside].tolist()]
+    quantiles = [NormalDist().inv_cdf(p) for p in half[inside].tolist()]
     y = np.where(np.abs(x._a) == 1, np.copysign(np.inf, x._a), np.nan)
     y[inside] = np.divide(quantiles, math.sqrt(2))
 
@@ -136,9 +137,6 @@ def _erfinv(input: Tensor) -> Tensor:
         return elementwise("where", inside, new - call("detach", new) + first, y)
 
     return apply("erfinv", build, (x, y.astype(x._a.dtype), inside), (), "ErfinvBackward0")
-
-
-_NORMAL = NormalDist()
 
 
 def _tensordot(a: Tensor, b: Tensor, dims: Any) -> Tensor:
