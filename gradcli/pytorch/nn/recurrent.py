@@ -163,7 +163,7 @@ class _Recurrent(_Weights):
     def _unpacked(self, input: Any, state: State | None) -> tuple[Any, State]:
         rank = input.dim()
         raise_if(rank not in (2, 3), "rank for a recurrence", type(self).__name__, rank)
-        ranks = [s.dim() for s in (() if state is None else state)][: self.states]
+        ranks = [] if state is None else [state[i].dim() for i in range(self.states)]
         raise_if({*ranks} - {rank}, "rank of a state beside its input", rank, *ranks)
         raise_if(input.shape[-1] != self.input_size, "features of a recurrence", self.input_size, input.shape[-1])
         state = self._zeros(input, *input.shape[int(not self.batch_first) :][: rank - 2]) if state is None else state

@@ -121,7 +121,7 @@ def _replacing(g: Generator, weights: Any, count: int) -> Any:
 
 
 def _normal(x: Tensor, g: Generator, mean: float, std: float) -> Any:
-    raise_if(x._a.dtype.kind != "f", "normal numbers that are whole", x.dtype.word)
+    raise_if(x._a.dtype.kind != "f", "no kernel", "normal_kernel_cpu", x.dtype.word)
     return g.normal(x.numel(), x._a.dtype, mean, std, not x.is_contiguous())
 
 
