@@ -22,8 +22,9 @@ from gradcli.text.wrapping import visible
 _WHOLE = 36  # elements of an array that is set whole
 _FEW = 3
 _SPECIAL = {"inf": r"\infty", "-inf": r"-\infty", "nan": r"\mathrm{nan}"}
+_DOTS = r"\ldots{}"
 # Characters of sentences that no text font has.
-_SYMBOLS = {c: f"${sign}$" for c, sign in SIGNS.items()} | {c: f"${c}$" for c in "<>|"}
+_SYMBOLS = {c: f"${sign}$" for c, sign in SIGNS.items()} | {c: f"${c}$" for c in "<>|"} | {"…": _DOTS}
 _ACCENTED = re.compile("(\\w)\u0304")
 
 
@@ -42,7 +43,7 @@ def code(text: str) -> str:
     >>> code("--v onehot:y_0")
     '\\\\texttt{--v onehot:y\\\\_0}'
     """
-    return rf"\texttt{{{literal(visible(text))}}}"
+    return rf"\texttt{{{literal(visible(text)).replace('…', _DOTS)}}}"
 
 
 def _words(text: str) -> str:
