@@ -196,6 +196,16 @@ NET = (
             "parameters() returned none",
             "assign the parameters to the module: self.w = torch.nn.Parameter(…)",
         ),
+        (
+            "def f(x):\n    return f(x) + 1\nf(1.)\n",
+            "line 2, `return f(x) + 1`, is in a function that calls itself again and again",
+            "return before it calls itself, in the last case; in `forward`, call the layers, not the module itself",
+        ),
+        (
+            f"{X}n = 3\nassert x.grad is not None and n == 4\n",
+            "requires that `x.grad is not None and n == 4` holds, and it does not: x.grad is None and n is 3.",
+            "correct what is compared where it is computed, or the condition",
+        ),
     ],
 )
 def test_the_reason_names_the_cause(text, reason, fix):

@@ -62,7 +62,9 @@ def test_a_picture_of_another_ending_is_refused_before_the_script_runs(cli, scri
 
 
 def test_a_picture_needs_an_explained_call(cli, script):
-    assert "--graph draws a call that is explained" in cli.refused("run", "--quiet", "--graph", "p.svg", script)
+    refused = cli.refused("run", "--quiet", "--graph", "p.svg", script)
+    assert "--graph draws a call that is explained" in refused
+    assert refused.endswith("leave out --quiet\n")  # and not --check, which is not typed
 
 
 def test_a_note_of_the_page_stands_in_the_object_too(cli):
