@@ -116,6 +116,24 @@ def _avg_pool(w: ModelWriter, node: Node, args: Sequence[str]) -> str:
     return w.add("AveragePool", *args, kernel_shape=s["kernel_size"], **attributes)
 
 
+def _adaptive(operator: str) -> Rule:
+    """Return the rule of windows that divide their axes; a single one has an operator of its own."""
+
+    def rule(w: ModelWriter, node: Node, args: Sequence[str]) -> str:
+        (counts,) = node.settings
+        if set(counts) == {1}:
+            return w.add(f"Global{operator}", *args)
+        sizes = [n // k for n, k in zip(node.args[0].shape[-len(counts) :], counts, strict=True)]
+        return w.add(operator, *args, kernel_shape=sizes, strides=sizes)
+
+    return rule
+
+
+def _divides(node: Node) -> bool:
+    (counts,) = node.settings
+    return not any(n % k for n, k in zip(node.args[0].shape[-len(counts) :], counts, strict=True))
+
+
 # Normalisations
 
 
@@ -181,7 +199,67 @@ def _of_known_classes(node: Node) -> bool:
     return len(x.shape) > 1 and integers and x.shape != target.shape and (smoothing is None or is_const(smoothing, 0))
 
 
+# Recurrent layers: the operator, PyTorch's gates in ONNX's order, and what else is said
+
+_RECURRENT: dict[str, tuple[str, tuple[int, ...], dict[str, Any]]] = {
+    "lstm": ("LSTM", (0, 3, 1, 2), {}),
+    "gru": ("GRU", (1, 0, 2), {"linear_before_reset": 1}),
+    "rnn_tanh": ("RNN", (0,), {}),
+    "rnn_relu": ("RNN", (0,), {"activations": ["Relu"]}),
+}
+
+
+def _recurrent(w: ModelWriter, node: Node, args: Sequence[str]) -> str:
+    """Write a result of recurrent layers, an operator each; all results are those of the same operators."""
+    key = node.op, tuple(args), node.settings[:-1]
+    if key not in w.results:
+        w.results[key] = _layers(w, node, args)
+    result: int = node.settings[-1]
+    return w.results[key][result]
+
+
+def _layers(w: ModelWriter, node: Node, args: Sequence[str]) -> list[str]:
+    s = _settings(node)
+    both, states = s["bidirectional"], OPERATIONS[node.op].results - 1
+    operator, order, attributes = _RECURRENT[node.op]
+    x, first, weights = args[0], args[1 : 1 + states], args[1 + states :]
+    size, ways = node.args[1].shape[-1], 1 + both
+    steps, batch = (node.args[0].shape[k] for k in ((1, 0) if s["batch_first"] else (0, 1)))
+    gates = w.initializer(np.concatenate([np.arange(k * size, k * size + size) for k in order]))
+    attributes = attributes | {"hidden_size": size, "direction": "bidirectional" if both else "forward"}
+    attributes |= {"activations": attributes["activations"] * ways} if "activations" in attributes else {}
+    x = w.add("Transpose", x, perm=[1, 0, 2]) if s["batch_first"] else x
+    each, ends = 2 + 2 * s["has_biases"], []
+
+    def reordered(names: Sequence[str]) -> str:
+        """Return what each direction has of a kind, with a first axis of the directions."""
+        rows = [w.add("Unsqueeze", w.add("Gather", name, gates, axis=0), w.integers([0])) for name in names]
+        return rows[0] if ways == 1 else w.add("Concat", *rows, axis=0)
+
+    for layer in range(s["num_layers"]):
+        own = [weights[k * each : (k + 1) * each] for k in range(layer * ways, (layer + 1) * ways)]
+        of_input, of_state, *biases = (reordered(kind) for kind in zip(*own, strict=True))
+        bias = w.add("Concat", *biases, axis=1) if biases else ""
+        cut = w.integers([layer * ways]), w.integers([(layer + 1) * ways]), w.integers([0])
+        before = [w.add("Slice", state, *cut) for state in first]
+        y, *end = w.several(operator, x, of_input, of_state, bias, "", *before, outputs=1 + states, **attributes)
+        x = w.add("Reshape", w.add("Transpose", y, perm=[0, 2, 1, 3]), w.integers([steps, batch, ways * size]))
+        ends.append(end)
+    x = w.add("Transpose", x, perm=[1, 0, 2]) if s["batch_first"] else x
+    return [x, *(w.add("Concat", *kind, axis=0) for kind in zip(*ends, strict=True))]
+
+
+def _is_plain(node: Node) -> bool:
+    """Return whether layers are of a batch, without dropout and projections."""
+    s = _settings(node)
+    weights = len(node.args) - OPERATIONS[node.op].results
+    each = 2 + 2 * s["has_biases"]
+    plain = weights == s["num_layers"] * (1 + s["bidirectional"]) * each
+    return plain and len(node.args[0].shape) == 3 and not s["dropout"]
+
+
 CALLS: dict[str, Call] = {
+    **{op: Call(_recurrent, _is_plain, doubles=False) for op in _RECURRENT},
     "linear": Call(_linear, _of_matrix),
     "softmax": Call(lambda w, node, args: w.add("Softmax", args[0], axis=node.settings[0])),
     "log_softmax": Call(lambda w, node, args: w.add("LogSoftmax", args[0], axis=node.settings[0])),
@@ -202,4 +280,6 @@ for _n in (1, 2, 3):
             lambda node: not _settings(node)["ceil_mode"] and _settings(node)["divisor_override"] is None,
             doubles=False,
         ),
+        f"adaptive_max_pool{_n}d": Call(partial(_with_batch, _adaptive("MaxPool")), _divides),
+        f"adaptive_avg_pool{_n}d": Call(partial(_with_batch, _adaptive("AveragePool")), _divides, doubles=False),
     }

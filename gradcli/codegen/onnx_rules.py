@@ -103,9 +103,7 @@ def _atan2(w: ModelWriter, node: Node, args: Sequence[str]) -> str:
 def _sorted(w: ModelWriter, x: str, shape: Shape, axis: int, descending: bool) -> list[str]:
     """Return the elements in order, and their indices."""
     count = w.integers([shape[axis]])
-    results = [w.fresh(f"topk_{len(w.nodes)}_{k}") for k in range(2)]
-    w.add_to(results, "TopK", x, count, axis=axis, largest=int(descending), sorted=1)
-    return results
+    return w.several("TopK", x, count, outputs=2, axis=axis, largest=int(descending), sorted=1)
 
 
 def _argsort(w: ModelWriter, node: Node, args: Sequence[str]) -> str:

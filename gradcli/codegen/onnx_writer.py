@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Hashable, Iterable
 from typing import Any
 
 import numpy as np
@@ -20,6 +20,7 @@ class ModelWriter:
         self.dtype = np.dtype(dtype)
         self.shared = shared
         self.nodes: list[Any] = []
+        self.results: dict[Hashable, list[str]] = {}  # of calls with several
         self.initializers: dict[str, Array] = {}
         self._known: dict[tuple[Any, ...], str] = {}
         self._taken: set[str] = set()
@@ -38,15 +39,17 @@ class ModelWriter:
 
     def add(self, op: str, *inputs: str, name: str | None = None, **attributes: Any) -> str:
         """Add a node, and return the name of its result."""
-        result = name or self.fresh(f"{op.lower()}_{len(self.nodes)}")
-        self.add_to([result], op, *inputs, **attributes)
-        return result
+        return self.several(op, *inputs, names=[name] if name else None, **attributes)[0]
 
-    def add_to(self, results: list[str], op: str, *inputs: str, **attributes: Any) -> None:
-        """Add a node whose results have these names."""
+    def several(
+        self, op: str, *inputs: str, outputs: int = 1, names: list[str] | None = None, **attributes: Any
+    ) -> list[str]:
+        """Add a node of several results, and return their names."""
         from onnx import helper
 
+        results = names or [self.fresh(f"{op.lower()}_{len(self.nodes)}") for _ in range(outputs)]
         self.nodes.append(helper.make_node(op, list(inputs), results, name=f"{op}_{len(self.nodes)}", **attributes))
+        return results
 
     def initializer(self, array: Array, name: str = "c") -> str:
         """Return the name of an array that the model holds; of a small one, each time the same."""
