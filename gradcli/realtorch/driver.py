@@ -252,7 +252,13 @@ class Session:
         try:
             return function(*args, **kwargs)
         except Exception:
-            self.recording.failed = site, [*tensors_in(_given(name, args, kwargs).get(_ROOTS[name]))]
+            given = _given(name, args, kwargs)
+            inputs = given.get("inputs")
+            self.recording.failed = (
+                site,
+                [*tensors_in(given.get(_ROOTS[name]))],
+                None if inputs is None else [*tensors_in(inputs)],
+            )
             raise
 
     def _explain(self, writer: Writer, fault: Exception | None) -> None:

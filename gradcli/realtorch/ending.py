@@ -63,20 +63,28 @@ class _EndWriter(Writer):
         for _, x in self.request.names.named():
             if (site := self.recording.reached.get(x)) is not None:
                 sites.setdefault(site, []).append(known[id(x)])
-        freed: dict[CallSite, list[tuple[int, int]]] = {}
+        passed: dict[CallSite, list[tuple[int, int]]] = {}  # the results of operations that a backward went through
+        freed: dict[CallSite, list[tuple[int, int]]] = {}  # and of those that cannot be gone through again
         for part in self.parts:
-            if part.call.freed is not None and any(_lost(node, "a second time") for node in part.nodes):
-                freed.setdefault(part.call.freed, []).extend((part.number, k) for k, _ in enumerate(part.call.results))
-        for site in sorted({*sites, *freed, *([last] if last else [])}, key=lambda site: site == last):
-            roots = [self._quantity(self.recording.value(y)) for y in self._failed(site)]
-            b = self.recorder.begin_backward(roots, (), site=site)
+            if part.call.freed is not None:
+                results = [(part.number, k) for k, _ in enumerate(part.call.results)]
+                passed.setdefault(part.call.freed, []).extend(results)
+                if any(_lost(node, "a second time") for node in part.nodes):
+                    freed.setdefault(part.call.freed, []).extend(results)
+        for site in sorted({*sites, *passed, *([last] if last else [])}, key=lambda site: site == last):
+            if lost := dict.fromkeys(freed.get(site, ()), _NOTHING):
+                b = self.recorder.begin_backward((), (), site=site)
+                self.recorder.end_backward(b, lost, {}, freed=True)
+            roots, inputs = self._failed(site)
+            b = self.recorder.begin_backward(roots, (), site=site, inputs=inputs)
             leaves = [Contribution(q, None, _NOTHING, _NOTHING) for q in sites.get(site, ())]
-            received = dict.fromkeys(freed.get(site, ()), _NOTHING)
-            self.recorder.end_backward(b, received, {}, leaves=leaves, freed=bool(received))
+            self.recorder.end_backward(b, dict.fromkeys(passed.get(site, ()), _NOTHING), {}, leaves=leaves, freed=False)
 
-    def _failed(self, site: CallSite) -> Sequence[torch.Tensor]:
-        where, roots = self.recording.failed
-        return roots if where == site else ()
+    def _failed(self, site: CallSite) -> tuple[Sequence[int], Sequence[int] | None]:
+        """Return the roots and the inputs of the backward that failed, if it is that at a place."""
+        where, roots, inputs = self.recording.failed
+        ids = [[self._quantity(self.recording.value(x)) for x in xs or ()] for xs in (roots, inputs)]
+        return ((), None) if where != site else (ids[0], None if inputs is None else tuple(ids[1]))
 
 
 def _lost(node: Any, words: str) -> set[str]:

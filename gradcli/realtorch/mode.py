@@ -73,7 +73,8 @@ class Recording(TorchFunctionMode):  # type: ignore[misc]
         self.lost: dict[tuple[str, int], Lost] = {}  # what was cut off, by its file and its line
         self.swept = 0  # the clock of the last backward
         self.last: CallSite | None = None  # where that was
-        self.failed: tuple[CallSite, Sequence[torch.Tensor]] = NOWHERE, ()  # the last backward with an error: its roots
+        # The last backward with an error: its roots and inputs.
+        self.failed: tuple[CallSite, Sequence[torch.Tensor], Sequence[torch.Tensor] | None] = NOWHERE, (), None
         self.reached: Any = WeakIdKeyDictionary()  # where the last explained backward of a leaf was
         self.changes: dict[int, list[tuple[int, CallSite]]] = {}  # when and where a memory was written into
         self.shared: dict[int, WeakSet[Value]] = {}  # the values that are kept by reference, by their memory
@@ -273,7 +274,7 @@ class Recording(TorchFunctionMode):  # type: ignore[misc]
             if name in ("data", "numpy", "detach", "__array__"):
                 for x in operands:
                     self.shown[x] = None
-            sources = [x for x in operands if x.requires_grad or x in self.cuts]
+            sources = [x for x in operands if x.requires_grad or self.cuts.get(x, ("frozen",))[0] != "frozen"]
             results = [x for x in tensors_in(result) if not x.requires_grad]
             if not sources or not (results or name in _READ):
                 return
@@ -310,8 +311,9 @@ class Recording(TorchFunctionMode):  # type: ignore[misc]
         x, *value = args
         if kind == "=data":
             self._before_write("=", [x], {})
+        had = kind == "=grad" and x.grad is not None
         result = func(*args, **kwargs)
-        if kind == "=grad" and value and value[0] is None:
+        if had and value and value[0] is None:
             self.cleared[x] = self._where()[0]
         elif kind == "=requires_grad":
             is_required = value[0] if value else kwargs.get("requires_grad", True)

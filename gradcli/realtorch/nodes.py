@@ -99,6 +99,7 @@ NODES: dict[str, tuple[Sequence[str], Callable[..., Any]]] = {
     **{f"{name[:1].upper()}{name[1:]}0": (("self",), _method(name)) for name in _UNARY},
     "Log1P0": (("self",), _method("log1p")),
     "Alias0": (("self",), _method("clone")),
+    "CopyBackwards": (("self",), _method("clone")),  # of a `.grad` that has a history
     "Mul0": (("self", "other"), _product),
     "Mul1": (("self",), lambda s, x: s.other * x),
     "Div1": (("self",), lambda s, x: x / s.other),

@@ -123,6 +123,18 @@ class Value:
             self.numbers, self.kept = numbers_of(self.kept, is_copied=True), None
 
 
+def is_broadcast(value: Value, base: Value) -> bool:
+    """Return whether a value is data that is repeated along axes: its strides there are 0."""
+    if value.layout is None or base.layout is None or value.version != base.version or value.shape == base.shape:
+        return False
+    (start, strides), (first, steps) = value.layout, base.layout
+    more = len(value.shape) - len(base.shape)
+    if more < 0 or start != first or any(strides[:more]):
+        return False
+    sizes = zip(value.shape[more:], base.shape, strides[more:], steps, strict=True)
+    return all(stride == 0 if size != old else size == 1 or stride == step for size, old, stride, step in sizes)
+
+
 def part_of(value: Value, base: Value) -> tuple[int | range, ...] | None:
     """Return the key of a part of data with the numbers of a value, as in `base[key]`; None where it is no part."""
     if value.layout is None or base.layout is None or value.version != base.version:

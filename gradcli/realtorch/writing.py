@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from gradcli.graph.construct import index, transpose
+from gradcli.graph.construct import broadcast, index, transpose
 from gradcli.graph.node import Node, leaf
 from gradcli.graph.rewrite import substituted
 from gradcli.pytorch.operations.random import MASK
@@ -22,7 +22,7 @@ from gradcli.realtorch.hooks import Hooked
 from gradcli.realtorch.mode import KEY, Recording, edges_of
 from gradcli.realtorch.nodes import computing, saved_tensor
 from gradcli.realtorch.sweep import Sweep, is_leaf
-from gradcli.realtorch.values import PLAIN, Call, Edge, Lost, Value, dtype_name, numbers_of, part_of
+from gradcli.realtorch.values import PLAIN, Call, Edge, Lost, Value, dtype_name, is_broadcast, numbers_of, part_of
 from gradcli.record.definition import Definition
 from gradcli.record.naming import Names
 from gradcli.record.numbers import Numbers
@@ -82,6 +82,7 @@ class Writer:
         self.places: dict[Edge, tuple[GraphNode, int]] = {}
         self.leaf_edges: dict[GraphNode, Edge] = {}
         self.names: list[tuple[str, Value]] = []  # in the order of definition
+        self.data: dict[Value, list[str]] = {}  # the name of data, which it has when it is read
         self.bases: dict[int, list[Value]] = {}  # data with a name, by its storage
         self.retaining: set[Value] = set()
         self.frames: dict[int, int] = {}
@@ -131,6 +132,8 @@ class Writer:
                 self.bases.setdefault(value.storage, []).append(value)
             if value.edge is not None:
                 self.by_edge.setdefault(value.edge, value)
+            else:
+                self.data.setdefault(value, [name])
 
     # The nodes of each call
 
@@ -264,7 +267,7 @@ class Writer:
         ):
             self._define(part, bound)
         else:
-            part.operands = [*call.operands]
+            part.operands = [*call.operands] if call.origin == "torch" else [*_arguments(call)]
         used: set[int] = set()
         for _, _, edge in part.ends:
             at = self._position(part, edge, used)
@@ -352,7 +355,7 @@ class Writer:
             self.ids[value] = new = self.recorder.quantity(
                 numbers, value.role, requires=value.requires, why_not=why, site=value.site, storage=storage,
                 version=value.version, changed=value.changed, retains=value in self.retaining,
-                module=self._module(value.modules),
+                module=self._module(value.modules), names=self.data.get(value, ()),
             )  # fmt: skip
             self.storages.setdefault(value.storage, new)
             self._note_part(value, new)
@@ -363,9 +366,14 @@ class Writer:
     def _note_part(self, value: Value, quantity: int) -> None:
         """Write of which data with a name a value is a part."""
         for base in self.bases.get(value.storage, ()) if value.edge is None else ():
-            if math.prod(base.shape) > math.prod(value.shape) and (key := part_of(value, base)) is not None:
-                whole = leaf(base.shape)
+            whole = leaf(base.shape)
+            if is_broadcast(value, base):
+                definition = Definition.of([whole], broadcast(whole, value.shape))
+            elif math.prod(base.shape) > math.prod(value.shape) and (key := part_of(value, base)) is not None:
                 definition = Definition.of([whole], index(whole, key))
+            else:
+                definition = None
+            if definition is not None:
                 self.recorder.operation(VIEW, (), (self._quantity(base),), (quantity,), definitions=[definition])
                 return
 
@@ -523,6 +531,18 @@ def _keep(value: Value, saved: torch.Tensor | None) -> None:
     is_unknown = value.kept is None and value.numbers is not None and value.numbers.whole is None
     if saved is not None and is_unknown and tuple(saved.shape) == value.shape:
         value.numbers = numbers_of(saved)
+
+
+def _arguments(call: Call) -> Iterator[Source]:
+    """Yield the arguments of a custom function: tensors, and numbers as constants."""
+    seen = []
+    for x in (*call.arguments[0], *call.arguments[1].values()):
+        if isinstance(x, Value):
+            seen.append(x)
+            yield x
+        elif isinstance(x, int | float) and not isinstance(x, bool):
+            yield Numbers.of(np.asarray(x))
+    yield from (x for x in call.operands if x not in seen)
 
 
 def _sources(bound: Iterable[Bound]) -> list[Source]:

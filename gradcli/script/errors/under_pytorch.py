@@ -5,13 +5,14 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
 from typing import Any
 
 from gradcli.process.tracebacks import text_of
 from gradcli.pytorch.messages import known_message
 from gradcli.record.naming import Names, is_tensor
 from gradcli.record.numbers import Numbers
-from gradcli.record.record import Changed, Quantity, Record
+from gradcli.record.record import Backward, Changed, Quantity, Record
 from gradcli.script.errors.failure import Failure, Knows, dtype_of, is_module
 from gradcli.script.errors.history import History
 from gradcli.script.errors.syntax import called, elements, keyword, owner_of, receiver_of, requires_target
@@ -37,14 +38,15 @@ def facts(at: Failure) -> Sequence[Any] | None:
     roots = [*_roots(at)]
     match key:
         case "no gradient to start from":
-            return next(((y,) for y in roots if not y.requires), None) if _is_explained(at) else None
+            is_cut = any(at.known.cut_of(y) is not None for y in roots)
+            return next(((y,) for y in roots if not y.requires), None) if is_cut or _is_explained(at) else None
         case "no v for several numbers":
             return next(((y,) for y in roots if y.shape), None)
         case "input without a gradient":
             return next(((x,) for x in _inputs(at) if not x.requires), None)
         case "unused input":
-            x = [*_inputs(at)][values[0]] if values[0] < len([*_inputs(at)]) else None
-            return None if x is None or not roots else (x, roots, None)
+            x = next(islice(_inputs(at), values[0], None), None)
+            return None if x is None or not roots else (_known(x), [*map(_known, roots)], _base(at, x))
         case "shape of v":
             return (roots[values[0]], _of_shape(values[1])) if len(roots) > values[0] else None
         case "freed graph":
@@ -103,17 +105,40 @@ def _tensors(at: Failure, nodes: Sequence[Any]) -> Iterator[Quantity]:
 
 def _roots(at: Failure) -> Iterator[Quantity]:
     """Yield the tensors that the backward at the line goes back from: as recorded, or as the text names them."""
-    record = at.known.record
-    if record.backwards and (failed := record.backwards[-1]).roots and failed.site.line == at.line:
-        yield from (record.quantities[q] for q in failed.roots)
+    if (failed := _failed(at)) is not None:
+        yield from (at.known.record.quantities[q] for q in failed.roots)
         return
     for call in at.text.calls("backward", "grad"):
         receiver = receiver_of(call) if called(call) == "backward" else None
         yield from _tensors(at, [receiver] if receiver is not None else elements(call.args[0]) if call.args else [])
 
 
+def _failed(at: Failure) -> Backward | None:
+    """Return the backward that has failed at the line, if its roots are recorded."""
+    last = at.known.record.backwards[-1:]
+    return last[0] if last and last[0].roots and last[0].site.line == at.line else None
+
+
+def _known(x: Quantity) -> Any:
+    """Return the id of a quantity of the record, and one that stands for a tensor as it is."""
+    return x if x.id < 0 else x.id
+
+
+def _base(at: Failure, x: Quantity) -> int | None:
+    """Return the tensor of which another one is a view: that which it came from in the same memory."""
+    q, known = x.id, at.known
+    while (o := known.producers.get(q)) is not None and isinstance(o.operands[0], int):
+        if known.record.quantities[o.operands[0]].storage != x.storage:
+            break
+        q = o.operands[0]
+    return None if q == x.id else q
+
+
 def _inputs(at: Failure) -> Iterator[Quantity]:
-    """Yield the tensors whose gradients are asked for at the line."""
+    """Yield the tensors whose gradients are asked for at the line: as recorded, or as the text names them."""
+    if (failed := _failed(at)) is not None and failed.inputs is not None:
+        yield from (at.known.record.quantities[q] for q in failed.inputs)
+        return
     for call in [c for c in at.text.calls("grad") if len(c.args) > 1]:
         yield from _tensors(at, elements(call.args[1]))
 
