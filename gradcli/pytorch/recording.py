@@ -152,7 +152,7 @@ class _Writer:
         operands: list[Operand] = []
         for i, (edge, x) in enumerate(zip(step.edges, beside, strict=True)):
             operands.append(self.operand(edge, x, held.read[i] if i < len(held.read) else None))
-        operands += [Numbers.of(np.array(a) if isinstance(a, tuple) else _kept(a)) for a in step.numbers]
+        operands += [Numbers.of(np.array(a, np.int64) if isinstance(a, tuple) else _kept(a)) for a in step.numbers]
         site = self.sites.of(step.line)
         made: list[tuple[Array, Moment | None]] = [(m.array, m) for m in held.made]
         made = made or [(np.zeros((*shape, 1), n.dtype), None) for shape, n in _outputs(step)]

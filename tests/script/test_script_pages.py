@@ -309,6 +309,22 @@ def test_what_moves_or_repeats_elements_is_written_as_its_call(run):
 # What nothing is recorded of
 
 
+def test_a_mask_of_conditions_is_written_as_one(run):
+    """As numbers it would be added to the scores: the formula would be another function's."""
+    page = run(
+        "import torch\nimport torch.nn.functional as F\n"
+        "q = torch.tensor([[0.5, 1.0], [2.0, -1.0]], requires_grad=True)\nm = torch.eye(2) > 0\n"
+        "y = F.scaled_dot_product_attention(q, q, q, attn_mask=m).sum()\ny.backward()\n"
+    ).out
+    assert "scaled_dot_product_attention(q, q, q, attn_mask=m > 0)" in page
+    assert "rounds each operation" not in page
+
+
+def test_an_axis_that_a_key_adds_alone_is_an_index(run):
+    out = run("import torch\nx = torch.tensor([1., 2.], requires_grad=True)\n(x[None]**2).sum().backward()\n").out
+    assert "y = sum(x[None]**2) = 5   at x = [1, 2]" in out
+
+
 def test_an_operand_without_a_name_is_shown_as_the_script_writes_it(run):
     text = "import torch\nx = torch.linspace(0, 1, 30)\nb = torch.tensor(2., requires_grad=True)\n"
     text += "a = torch.tensor(1., requires_grad=True)\ny = (a * torch.sin(x) + b * (x + 1) ** 2).sum()\ny.backward()\n"
