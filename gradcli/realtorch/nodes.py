@@ -12,6 +12,7 @@ import torch
 
 from gradcli.pytorch import dtypes
 from gradcli.pytorch import torch as emulated_torch
+from gradcli.pytorch.linalg import solve_triangular
 from gradcli.pytorch.nn import functional as F
 from gradcli.pytorch.tensor import Tensor
 from gradcli.realtorch.values import tensors_in
@@ -78,10 +79,6 @@ def _nll_loss(s: Saved, x: Any, *_: Any) -> Any:
     return F.nll_loss(x, _emulated(s.target), ignore_index=s.ignore_index, reduction=_REDUCTIONS[s.reduction])
 
 
-def _of_threshold(s: Saved, v: Any, *_: Any) -> Any:
-    return emulated_torch.where(_emulated(s.self) > s.threshold, v, 0.0)
-
-
 def _emulated(x: Any) -> Any:
     """Return a saved tensor of PyTorch's as one of the emulation."""
     from gradcli.pytorch.tensor import of_array
@@ -99,7 +96,6 @@ NODES: dict[str, tuple[Sequence[str], Callable[..., Any]]] = {
     **{f"{name[:1].upper()}{name[1:]}0": (("self",), _method(name)) for name in _UNARY},
     "Log1P0": (("self",), _method("log1p")),
     "Alias0": (("self",), _method("clone")),
-    "CopyBackwards": (("self",), _method("clone")),  # of a `.grad` that has a history
     "Mul0": (("self", "other"), _product),
     "Mul1": (("self",), lambda s, x: s.other * x),
     "Div1": (("self",), lambda s, x: x / s.other),
@@ -145,12 +141,20 @@ NODES: dict[str, tuple[Sequence[str], Callable[..., Any]]] = {
     "Slice0": (("self",), lambda s, x: x[(slice(None),) * s.dim + (slice(s.start, s.end, s.step),)]),
     "Cat0": ((), lambda s, *xs: emulated_torch.cat(xs, s.dim)),
     "Stack0": ((), lambda s, *xs: emulated_torch.stack(xs, s.dim)),
+    **{f"{name}0": (("self",), _method(name.lower(), "diagonal")) for name in ("Tril", "Triu")},
+    "LinalgSolveTriangular0": (
+        ("self", "B"),
+        lambda s, a, b: solve_triangular(a, b, upper=s.upper, left=s.left, unitriangular=s.unitriangular),
+    ),
     "Where0": (("self", "other"), lambda s, a, b: emulated_torch.where(_emulated(s.condition), a, b)),
     "ToCopy0": (("self",), lambda s, x: x.to(getattr(dtypes, s.dtype.replace("bfloat16", "float32")))),
     # Of a gradient that `create_graph` records.
     "TanhBackward0": (("grad_output", "result"), lambda s, v, y: v * (1 - y**2)),
     "SigmoidBackward0": (("grad_output", "result"), lambda s, v, y: v * y * (1 - y)),
-    "ThresholdBackward0": (("grad_output",), _of_threshold),
+    "MseLossBackward0": (
+        ("grad_output", "self", "target"),
+        lambda s, v, a, b: v * (2 / (a.numel() if s.reduction == 1 else 1)) * (a - b),
+    ),
     "MseLoss0": (("self", "target"), lambda s, a, b: F.mse_loss(a, b, reduction=_REDUCTIONS[s.reduction])),
     "NllLoss0": (("self",), _nll_loss),
     "Embedding0": (("weight",), lambda s, w: F.embedding(_emulated(s.indices), w)),
