@@ -45,7 +45,7 @@ MISTAKES = {
     "group_norm(x, 1)": "0 channels",
     "group_norm([x, z], 2)": "3 channels do not form 2 groups",
     "group_norm([x], 3)": "more than one value",
-    "group_norm([x, z], 1, [1, 2])": "do not fill",
+    "group_norm([x, z], 1, [1, 2])": "do not fit together",
     "instance_norm([x, z])": "samples, channels",
     "instance_norm([[x, z]], use_input_stats=False)": "those of its input",
     "batch_norm([x, x], running_mean=x)": "or neither",
