@@ -78,6 +78,9 @@ def existing_result(node: Node) -> Node | None:
             return _beside(node, 1)
         case "reshape", _:  # hooks of modules add such steps
             return first if node.shape == first.shape else None
+        case "transpose", (order,) if first.op == "transpose":  # of a weight that PyTorch transposed once for two calls
+            inner = first.settings[0]
+            return first.args[0] if [inner[k] for k in order] == [*range(len(order))] else None
     return _chosen(node, first)
 
 
