@@ -94,6 +94,7 @@ class Operands:
     at: dict[str, Array]
     quantities: dict[str, Quantity]
     since: dict[str, tuple[CallSite, CallSite]]
+    used: set[int]  # the quantities that operations read
 
     def __init__(self, record: Record, sources: Mapping[str, str]) -> None:
         self.record = record
@@ -186,7 +187,9 @@ class Operands:
         if operation.row == "alias":
             if (cut := self.cuts.get(quantity.id)) is None:
                 return None if base.requires else self.fixed(base, site)
-            is_beside = base.name in self.computed and cut.kind == "DETACHED"
+            is_beside = cut.kind == "DETACHED" and (
+                base.name in self.computed or (base.requires and base.id in self.used)
+            )
             return self.input(f"{base.name}{cut.code}" if is_beside else base.name, quantity.numbers.array, quantity)
         part = part_of(operation, self.record)
         if not part:

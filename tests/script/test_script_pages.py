@@ -346,6 +346,7 @@ LAYER = "torch.manual_seed(0)\nlin = torch.nn.Linear(2, 2)\n"
     ("text", "told"),
     [
         ("z = x*0 + (x**2).detach() * x\n(z + x.detach()).sum()", ["z = x*0 + [1, 4]*x"]),
+        ("z = (x.detach() * x).sum()\nz", ["z = sum(x.detach()*x)", "x.grad = x.detach()"]),
         ("y = x**2\nz = (y.detach() * y).sum()\nz", ["z = sum(y.detach()*y)", "y.detach() = [1, 4]"]),
         (
             "d = torch.arange(8.) / 7\nz = (d[2:4] * x).sum()\nz",
