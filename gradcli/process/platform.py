@@ -29,12 +29,14 @@ _PROFILE, _HANGUP, _KILL = (getattr(signal, name, None) for name in ("SIGPROF", 
 
 def call_soon(handler: Callable[[int, Any], NoReturn]) -> None:
     """Call a signal handler in the main thread a millisecond from now."""
-    from threading import Timer, main_thread
+    if (alarm := getattr(signal, "SIGALRM", None)) and hasattr(signal, "setitimer"):  # which wakes it where it sleeps
+        signal.signal(alarm, handler)
+        signal.setitimer(signal.ITIMER_REAL, 0.001)
+        return
+    from threading import Timer
 
     signal.signal(signal.SIGINT, handler)
     timer = Timer(0.001, signal.raise_signal, [signal.SIGINT])
-    if hasattr(signal, "pthread_kill"):  # which wakes the main thread where it sleeps
-        timer = Timer(0.001, signal.pthread_kill, [main_thread().ident, signal.SIGINT])
     timer.daemon = True
     timer.start()
 
