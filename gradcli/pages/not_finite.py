@@ -214,7 +214,8 @@ def fixes(graph: Graph, wrt: Sequence[str], inputs: Named) -> str:
 
     texts: dict[str, None] = {}
     for p in swept.passes if not any(map(bad, swept.cotangents.values())) else ():
-        if bad(p.contribution) and not bad(p.adjoint):
+        begins = p.slope is not None and bad(p.slope)  # whatever arrives from the operations behind it
+        if bad(p.contribution) and (begins or not bad(p.adjoint)):
             node: Node | None = p.node
             known = next(filter(bad, (p.node, *p.node.args)), None)
             while known is not None:

@@ -26,14 +26,14 @@ GUARDS = [
 ]
 
 
-def test_what_lies_behind_a_guarded_operation_is_told_once_that_is_guarded():
+def test_what_lies_behind_a_guarded_operation_is_told_with_it():
     inputs = {"x": np.zeros((2, 1)), "y.v": np.ones(1)}
     root, whole = "sqrt(sum(x**2))", "r = {}; y = where(r > 0, {}, 0)"
     guarded = "x[0]/where(r != 0, r, 1)"
     safe = "sqrt(where(sum(x**2) > 0, sum(x**2), 1))"
-    for now, new in (((root, "x[0]/r"), guarded), ((root, guarded), safe), ((safe, guarded), "")):
+    for now, new in (((root, "x[0]/r"), [guarded, safe]), ((root, guarded), [safe]), ((safe, guarded), [])):
         said = fixes(parse(whole.format(*now), x=(2,)), ["x"], inputs)
-        assert said == (f"`{new}`: a `where` on the result is too late" if new else "")
+        assert said == "; ".join(f"`{text}`: a `where` on the result is too late" for text in new)
 
 
 def test_a_condition_is_written_in_names_that_are_known_there():
