@@ -19,6 +19,7 @@ _OF_A_KIND = re.compile(rf"input\s+({NAME})\s+({NAME}(?:\s+{NAME})*)\s*=(?!=)\s*
 _NO_VALUE = re.compile(rf"input\s+({NAME})\s*$")
 _NO_NAMES = frozenset(["inf", "nan", *keyword.kwlist])
 _FOR = re.compile(r"[()\[\]{}]|(?<!\w)for(?!\w)")
+_UNREAD = Expression(ast.Constant(0), Source(""), 0)  # of a statement whose expression is parsed with the others'
 _LOOP = "elements are assigned by `y[i] = 2*x[i] for i in 0..9`"
 
 
@@ -100,7 +101,6 @@ def file_named(value: str, span: Span) -> Path | None:
 
 def _head(source: Source, text: str, start: int) -> tuple[Statement, str, int]:
     """Return a statement before its expression is parsed, with the expression's text and offset."""
-    unread = Expression(ast.Constant(0), source, start)
     match = TARGET.match(text)
     if not match:
         if declared := _OF_A_KIND.match(text):
@@ -112,26 +112,27 @@ def _head(source: Source, text: str, start: int) -> tuple[Statement, str, int]:
         if (first := for_at(text)) < len(text) and first:
             span = Span(source, start + first, start + len(text))
             raise InputError("`for` assigns elements of a vector", span, _LOOP)
-        return Statement(None, None, False, unread, start, start + len(text)), text, start
+        return Statement(None, None, False, _UNREAD, start, start + len(text)), text, start
     declares, typed, subscript = match.groups()
     name, span = normal(typed), Span(source, start + match.start(2), start + match.end(3 if subscript else 2))
     if name in _NO_NAMES:
         check_name(name, span)
-    body = text[match.end() :]
+    behind = match.end()
+    body = text[behind:]
     if not body:
         raise InputError(f"`{name} =` is followed by nothing", span, "a statement is NAME = EXPRESSION")
     first = for_at(body) if "for" in body else len(body)
     if first < len(body):
-        loops = Span(source, start + match.end() + first, start + len(text))
+        loops = Span(source, start + behind + first, start + len(text))
         if not subscript or declares or not body[:first].strip():
             raise InputError("`for` assigns elements of a vector", loops, _LOOP)
         clauses = Clauses(Span(source, start + match.start(3), start + match.end(3)), loops)
-        assigned = Statement(name, None, False, unread, span.start, span.end, clauses=clauses)
-        return assigned, body[:first].rstrip(), start + match.end()
+        assigned = Statement(name, None, False, _UNREAD, span.start, span.end, clauses=clauses)
+        return assigned, body[:first].rstrip(), start + behind
     key = read_key(subscript, span, "assigned", f"`{name}[0] = …`, or {_LOOP}") if subscript else None
     if declares and key is not None:
         raise InputError("an input must be declared as a whole", span, f"for example `input {name} = [1, 2]`")
-    return Statement(name, key, bool(declares), unread, span.start, span.end), body, start + match.end()
+    return Statement(name, key, bool(declares), _UNREAD, span.start, span.end), body, start + behind
 
 
 def for_at(text: str, start: int = 0) -> int:
