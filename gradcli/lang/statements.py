@@ -114,7 +114,8 @@ def _head(source: Source, text: str, start: int) -> tuple[Statement, str, int]:
             raise InputError("`for` assigns elements of a vector", span, _LOOP)
         return Statement(None, None, False, _UNREAD, start, start + len(text)), text, start
     declares, typed, subscript = match.groups()
-    name, span = normal(typed), Span(source, start + match.start(2), start + match.end(3 if subscript else 2))
+    first, last = match.span(2)
+    name, span = normal(typed), Span(source, start + first, start + (match.end(3) if subscript else last))
     if name in _NO_NAMES:
         check_name(name, span)
     behind = match.end()
