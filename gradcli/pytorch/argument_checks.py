@@ -90,4 +90,7 @@ def check_pooling(name: str, input: Tensor, settings: dict[str, Any], ceil: bool
     rows = list(zip(windows, sizes[-axes:], strict=True))
     small = name == "avg_pool3d" and any(w.padded(n) < w.reach for w, n in rows)
     result = [w.fitting(n) for w, n in rows]
-    raise_if(small or min(result) < 1, "output of a pool", name, list(sizes), result)
+    raise_if(small or (name == "max_pool1d" and min(result) < 1), "setting of a pool", name, "kernel_size", list(sizes))
+    head = [sizes[-axes - 1], *[1] * (axes == 1)]
+    before, after = ("x".join(map(str, (*head, *values))) for values in (sizes[-axes:], result))
+    raise_if(min(result) < 1, "output of a pool", before, after)

@@ -14,6 +14,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from string import Formatter
+from types import FunctionType
 from typing import Any
 
 from gradcli.errors import did_you_mean
@@ -125,6 +126,8 @@ def typename(x: Any) -> str:
     """Return PyTorch's name of an object's type; of a class or a function, its own name."""
     named = x if hasattr(x, "__qualname__") else type(x)
     home = getattr(named, "__module__", None) or "builtins"
+    if isinstance(x, FunctionType) and home.startswith("gradcli."):
+        home = "torch.nn.functional" if ".nn." in home else "torch._VariableFunctionsClass"
     return named.__qualname__ if home == "builtins" else f"{home}.{named.__qualname__}"
 
 

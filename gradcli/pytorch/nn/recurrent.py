@@ -162,9 +162,13 @@ class _Recurrent(_Weights):
 
     def _unpacked(self, input: Any, state: State | None) -> tuple[Any, State]:
         rank = input.dim()
-        raise_if(rank not in (2, 3), "rank for a recurrence", type(self).__name__, rank)
+        kind = type(self).__name__
+        raise_if(rank not in (2, 3), "rank for a recurrence", kind, 2, 3, f"{rank}D" + " tensor" * (kind == "RNN"))
         ranks = [] if state is None else [state[i].dim() for i in range(self.states)]
-        raise_if({*ranks} - {rank}, "rank of a state beside its input", rank, *ranks)
+        what = "batched 3-D input" if rank == 3 else "unbatched 2-D input"
+        each = ", ".join(f"{n}-D" for n in ranks)
+        of = ("hx", f"{each} tensor") if len(ranks) == 1 else ("hx and cx", f"({each}) tensors")
+        raise_if({*ranks} - {rank}, "rank of a state beside its input", what, of[0], rank, of[1])
         raise_if(input.shape[-1] != self.input_size, "features of a recurrence", self.input_size, input.shape[-1])
         state = self._zeros(input, *input.shape[int(not self.batch_first) :][: rank - 2]) if state is None else state
         weights = [w for each in self._all_weights() for w in each.values()]
@@ -299,7 +303,7 @@ class _Cell(_Weights):
 
     def forward(self, input: Any, hx: Any = None) -> Any:
         rank = input.dim()
-        raise_if(rank not in (1, 2), "rank for a recurrence", type(self).__name__, rank)
+        raise_if(rank not in (1, 2), "rank for a recurrence", type(self).__name__, 1, 2, f"{rank}D")
         if hx is None:
             state: State = (zeros(*input.shape[:-1], self.hidden_size, dtype=input.dtype),) * self.states
         else:

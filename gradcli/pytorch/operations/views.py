@@ -312,6 +312,7 @@ def _data(self: Tensor) -> Tensor:
 
 def _set_data(self: Tensor, value: Tensor) -> None:
     """Give a tensor the memory of another one; the old memory keeps its numbers, and no version changes."""
+    raise_if(not isinstance(value, Tensor), "variable of no tensor", type(value).__name__)
     if Recorder.explains:
         self._memory.move(value._memory.storage, script_line())
     self._a = value._a
