@@ -29,7 +29,8 @@ def one_hot_of(node: Node, names: Mapping[Node, str]) -> tuple[Node, int] | None
         return None
     wanted, classes = compared
     *samples, count = node.shape or (0,)
-    if wanted.shape != (*samples, 1) or not classes.is_constant or classes.values != tuple(range(count)):
+    is_one = wanted.is_constant and wanted.shape == () == tuple(samples)
+    if not (is_one or wanted.shape == (*samples, 1)) or not classes.is_constant or classes.values != tuple(range(count)):
         return None
     target = operand(wanted, "reshape") or reshape(wanted, tuple(samples))
     if target.shape != tuple(samples):

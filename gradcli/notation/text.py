@@ -124,6 +124,8 @@ def constant(w: Writer, node: Node) -> Written:
     number = _number(w, node.value)
     if not node.shape:
         return number
+    if node.shape == (1,):  # the target of one sample, say, which ones(1) is not
+        return Written(f"[{number.text}]")
     filled = {"0": "zeros", "1": "ones"}.get(number.text)
     sizes = ", ".join(map(str, node.shape))
     return Written(f"{filled}({sizes})" if filled else f"full({node.shape}, {number.text})")

@@ -55,12 +55,22 @@ class How:
 
 @dataclass(eq=False)
 class Cut:
-    """A line that detaches the numbers of tensors, how it does, and the leaves that they depend on."""
+    """A line that detaches the numbers of tensors, how it does, and the leaves that they depend on.
+
+    That of one tensor has the ways in which that tensor was cut off, and `at`, that of its line.
+    """
 
     line: Line
-    hows: list[How]
+    hows: list[How] = field(default_factory=list)
     leaves: dict[int, weakref.ref[Tensor]] = field(default_factory=dict)
     times: int = 0
+    at: Cut | None = None
+
+    def blame(self) -> Cut:
+        """Add the ways in which a tensor was cut off to those of its line, and return the cut."""
+        if self.at is not None:
+            self.at.hows.extend(how for how in self.hows if how not in self.at.hows)
+        return self
 
 
 CUTS: dict[tuple[str, int], Cut] = {}  # by the file and the line: those that the script wrote there
@@ -70,7 +80,8 @@ INNER: dict[tuple[str, int, str], Cut] = {}  # those within a function of PyTorc
 def cut(x: Tensor, kind: Kind, code: str, arguments: str = "") -> Cut | None:
     """Record that the line that is running cuts a tensor off; return None for a tensor without a graph.
 
-    A function of PyTorch's that does so within is named in place of `code`, and the line is not blamed for it.
+    A function of PyTorch's that does so within is named in place of `code`, and the line is not blamed for it.  Nor is
+    the line of indices, while nothing reads them: the values beside them have a gradient.
     """
     before = x._detached
     if not Recorder.explains or (before is None and not x.requires_grad):
@@ -78,15 +89,15 @@ def cut(x: Tensor, kind: Kind, code: str, arguments: str = "") -> Cut | None:
     line, within = script_line(), _within() if kind not in (Kind.UNRECORDED, Kind.FORWARD) else ""
     how = How(kind, code, arguments) if not within else How(kind, f".{within}()" if code.startswith(".") else within)
     if within:
-        result = INNER.setdefault((line.file, int(line), within), Cut(line, [how]))
+        at = INNER.setdefault((line.file, int(line), within), Cut(line))
     else:
-        result = CUTS.setdefault((line.file, int(line)), Cut(line, [how]))
-    if how not in result.hows:
-        result.hows.append(how)
-    if result.times < _TIMES:
-        result.times += 1
-        result.leaves |= before.leaves if before is not None else _leaves(x)
-    return result
+        at = CUTS.setdefault((line.file, int(line)), Cut(line))
+    if at.times < _TIMES:
+        at.times += 1
+        at.leaves |= before.leaves if before is not None else _leaves(x)
+    earlier = before.blame().hows if before is not None and before.at is at else []
+    result = Cut(line, list(dict.fromkeys([*earlier, how])), at.leaves, at=at)
+    return result if kind is Kind.INDICES else result.blame()
 
 
 def _within() -> str:
@@ -119,7 +130,7 @@ def note_lost(out: Tensor, operands: Sequence[Any], op: str, kind: Kind = Kind.D
         if isinstance(x, np.ndarray):
             continue
         if x._detached is not None:
-            out._detached = x._detached
+            out._detached = x._detached.blame()
         elif x.requires_grad:
             out._detached = cut(x, kind, op) if Mode.grad else _unrecorded(x)
 

@@ -55,9 +55,10 @@ def _is_one_number(a: Array) -> bool:
 
 
 def literal(a: Array) -> Node:
-    """Return a tensor's numbers as a constant."""
+    """Return a tensor's numbers as a constant: a list, or one number that fills it; labels are a list also then."""
     numbers = a.reshape(-1)
-    values = tuple(exact(v) for v in (numbers[:1] if _is_one_number(numbers) else numbers))
+    is_filled = _is_one_number(numbers) and not (a.dtype.kind == "i" and a.size <= _SMALL)
+    values = tuple(exact(v) for v in (numbers[:1] if is_filled else numbers))
     return const(values[0] if len(values) == 1 else values, a.shape, "bool" if a.dtype == bool else "float64")
 
 

@@ -130,7 +130,8 @@ class _Maker(Operands, Recorded):
             if i >= self.operands_of(o):
                 return number_node(x)
             is_number = x.whole.size == 1
-            return const(exact(x.whole.reshape(-1)[0])) if is_number else self.constant(None, None, a=x.whole)
+            shape = x.whole.shape  # a mask of one element has axes
+            return const(exact(x.whole.reshape(-1)[0]), shape) if is_number else self.constant(None, None, a=x.whole)
         if x in self.nodes:
             return self.nodes[x]
         local: Local = partial(self.local, o, i)

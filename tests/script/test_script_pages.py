@@ -339,6 +339,7 @@ def test_a_name_that_has_changed_since_does_not_stand_for_what_it_was(run):
     assert "y = sum(w*data)" in out
 
 
+FUNCTIONAL = "import torch.nn.functional as F\n"
 LAYER = "torch.manual_seed(0)\nlin = torch.nn.Linear(2, 2)\n"
 
 
@@ -348,6 +349,15 @@ LAYER = "torch.manual_seed(0)\nlin = torch.nn.Linear(2, 2)\n"
         ("z = x*0 + (x**2).detach() * x\n(z + x.detach()).sum()", ["z = x*0 + [1, 4]*x"]),
         ("z = (x.detach() * x).sum()\nz", ["z = sum(x.detach()*x)", "x.grad = x.detach()"]),
         ("y = x**2\nz = (y.detach() * y).sum()\nz", ["z = sum(y.detach()*y)", "y.detach() = [1, 4]"]),
+        ("t = (x * 2).max(0)[0].detach()\nz = (x * t).sum()\nz", ["t is a constant: detached in line 3"]),
+        ("t = (x * 2).max(0)[1]\nz = (x * (t + 1.5)).sum()\nz", ["the indices of max have no gradient in line 3"]),
+        (
+            FUNCTIONAL + "z = F.embedding(torch.tensor(1), x[:, None], padding_idx=0).sum()\nz",
+            ["z = sum(unsqueeze(x, 1)[1])", "x.grad = [0, 1]"],
+        ),
+        (FUNCTIONAL + "z = F.embedding(torch.tensor(0), x[:, None], padding_idx=0).sum()\nz", ["x.grad = [0, 0]"]),
+        (FUNCTIONAL + "z = F.cross_entropy(x[None], torch.tensor([1]))\nz", ["z = cross_entropy(", ", [1])"]),
+        (FUNCTIONAL + "t = torch.tensor([0, 0])\nz = F.cross_entropy(x.expand(2, 2), t)\nz", ["one_hot(t, 2)", "t = [0, 0]"]),
         (
             "d = torch.arange(8.) / 7\nz = (d[2:4] * x).sum()\nz",
             ["at d[2:4] = [0.285714, 0.", "x.grad = d[2:4]"],

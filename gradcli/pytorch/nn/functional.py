@@ -218,7 +218,8 @@ def _embedding(
         row = weight.detach()[i]
         if (length := row.norm(norm_type).item()) > max_norm:
             row *= max_norm / (length + 1e-7)
-    mask = [] if padding_idx is None else [(ids == padding_idx % weight.shape[0])[..., None, None]]
+    is_padding = np.equal(ids, -1 if padding_idx is None else padding_idx % weight.shape[0])
+    mask = [is_padding[..., None, None]] if is_padding.any() else []
 
     def build(w: Node, *mask_and_indices: Node) -> Node:
         *mask, indices = mask_and_indices
