@@ -30,7 +30,9 @@ def one_hot_of(node: Node, names: Mapping[Node, str]) -> tuple[Node, int] | None
     wanted, classes = compared
     *samples, count = node.shape or (0,)
     is_one = wanted.is_constant and wanted.shape == () == tuple(samples)
-    if not (is_one or wanted.shape == (*samples, 1)) or not classes.is_constant or classes.values != tuple(range(count)):
+    if not is_one and wanted.shape != (*samples, 1):
+        return None
+    if not classes.is_constant or classes.values != tuple(range(count)):
         return None
     target = operand(wanted, "reshape") or reshape(wanted, tuple(samples))
     if target.shape != tuple(samples):

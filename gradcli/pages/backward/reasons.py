@@ -86,7 +86,8 @@ def _softmax(graph: Graph, swept: Sweep, passes: Mapping[Node, Sequence[Pass]], 
             f"The logarithm and the softmax cancel: for `p = softmax({z})`{whose}, the derivative of `log(p[i])` by "
             f"`{z}[j]` is `1 - p[j]` where i = j, else `-p[j]`. No division by p is left."
         )
-        if trace is not None and len(passes[scores]) == 1:
+        softmax = operand(node, "log") or node
+        if trace is not None and len(passes[scores]) == 1 and (softmax is node or len(passes[softmax]) == 1):
             yield from _minus_target(graph, node, swept, z, trace)
         return
 

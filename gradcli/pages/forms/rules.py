@@ -286,8 +286,14 @@ def _cancels(form: ArrayForms, node: Node, s: Sum, kept: Shape) -> bool:
 def _is_of_classes(form: ArrayForms, s: Sum) -> bool:
     """Return whether a sum is a one-hot encoding of classes, whose rows sum to 1."""
     choice = form.only_letter(s)
+    inner = None if choice is None else operand(choice, "reshape")  # of one sample
+    if choice is not None and inner is not None and inner.shape[-1:] == choice.shape[-1:]:
+        choice = inner
     encoded = None if choice is None or choice in form.named else one_hot_of(choice, form.named)
-    return encoded is not None and not encoded[0].is_constant
+    if encoded is None:
+        return False
+    target, count = encoded
+    return not target.is_constant or all(isinstance(k, int) and 0 <= k < count for k in target.values)
 
 
 def _placed(form: ArrayForms, node: Node, *args: Sum) -> Sum | None:
