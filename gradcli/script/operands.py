@@ -138,7 +138,11 @@ class Operands:
 
         Of a call that is read at once, `or_function` takes the function's name: randn_like.
         """
-        name = self.expressions.operand_name(operation, i, or_function)
+        name, x = self.expressions.operand_name(operation, i, or_function), operation.operands[i]
+        known = self.named.get(name)
+        if operation.site.is_module and known is not None and isinstance(x, int) and operation.row == "add":
+            shape = self.record.quantities[x].shape  # a mask within attention, say, is none of the call's arguments
+            name = name if shape == known.shape else ""
         return name and self.free_beside_all.like(name)
 
     def note_since(self, name: str, quantity: Quantity, site: CallSite) -> None:

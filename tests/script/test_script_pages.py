@@ -481,3 +481,24 @@ def test_the_gradient_is_called_p_minus_t_only_where_nothing_else_reads_p(run):
     text = X + "p = torch.softmax(x, 0)\nt = torch.tensor([0.25, 0.75])\nloss = -(t * p.log()).sum()\n"
     assert "t sums to 1, so the gradient of x is `p - t`." in run(f"{text}loss.backward()\n").out
     assert "t sums to 1" not in run(f"{text}(loss + p[0] ** 2).backward()\n").out
+
+
+def test_a_reward_of_a_sample_is_no_part_that_the_gradient_leaves_out(run):
+    text = "import torch; torch.manual_seed(0)\nmu = torch.tensor(0.1, requires_grad=True)\n"
+    text += "d = torch.distributions.Normal(mu, 1.)\na = d.sample()\nr = -(a.item() - 2) ** 2\n"
+    out = run(text + "(-d.log_prob(a) * r).backward()\n").out
+    assert "leaves out a part" not in out
+    assert "a is a constant: drawn by .sample() in line 4" in out
+
+
+def test_a_stack_of_one_matrix_is_reshaped_in_a_product(run):
+    text = LAYER + "x = torch.randn(1, 3, 2)\ny = torch.tanh(x * 2)\nlin(y).pow(2).sum().backward()\n"
+    assert ".T @ reshape(y, (3, 2))  " in run("import torch\n" + text).out
+
+
+def test_the_mask_of_an_attention_is_not_called_as_the_input_of_its_module(run):
+    text = "import torch; torch.manual_seed(0)\nmha = torch.nn.MultiheadAttention(2, 1)\nx = torch.randn(3, 2, 2)\n"
+    text += "mask = torch.triu(torch.ones(3, 3, dtype=torch.bool), 1)\ny, w = mha(x, x, x, attn_mask=mask)\n"
+    out = run(text + "y.sum().backward()\n").out
+    assert "[[0, -inf, -inf]" in out
+    assert "x_2" not in out

@@ -40,7 +40,7 @@ _BACK = {
     *("LongTensor", "new_tensor"),
 }
 _MODULES = ("np", "numpy", "math")
-_SAMPLE = ".sample()"
+SAMPLE = ".sample()"
 _LISTS = ast.List | ast.ListComp | ast.Tuple
 
 
@@ -167,7 +167,7 @@ def detached_answer(at: Failure, name: str, cut: CutLine, history: History, to: 
     reason = f"{at.code(cut.line)} cuts {name} off from {to}"
     if "FORWARD" in kinds:
         return custom.constant(at, text)
-    if drawn := [how for how in cut.hows if how.code == _SAMPLE]:
+    if drawn := [how for how in cut.hows if how.code == SAMPLE]:
         return _drawn(at, text, name, f"{reason}: {drawn[0].how}.")
     if "UNRECORDED" in kinds:
         return _unrecorded(at, text, name, reason)

@@ -13,9 +13,9 @@ from itertools import chain
 from typing import Any
 
 from gradcli.pytorch.tables import pytorch_names
-from gradcli.record.record import CallSite, Operation
+from gradcli.record.record import CallSite, Cut, Operation
 from gradcli.script.errors.edits import instead, is_simple
-from gradcli.script.errors.history import History
+from gradcli.script.errors.history import SAMPLE, History
 from gradcli.script.errors.modules import misspelt_init
 from gradcli.script.errors.source import Change, Text
 from gradcli.script.errors.syntax import bound, called, calls, last_name, owner_of, parts
@@ -54,8 +54,12 @@ def surprises(scene: CallScene, hooks: Sequence[Any]) -> Iterator[str]:
 def _through_numbers(history: History, scene: CallScene) -> Iterator[str]:
     """Yield which gradients leave out a part of the loss that was computed from numbers, beside one that was not."""
     reached = {scene.recorded.name(c.quantity): c.quantity for c in scene.recorded.call.leaves}
+    events = scene.recorded.record.events
+    drawn = {
+        q for e in events if isinstance(e, Cut) and e.code == SAMPLE for q in e.leaves
+    }  # whose numbers are rewards
     for cut in history.cuts():
-        names = [name for name, q in reached.items() if cut.leads_to(q)]
+        names = [name for name, q in reached.items() if cut.leads_to(q) and q not in drawn]
         if names and any(how.kind in _NUMBERS and how.code != "int()" for how in cut.hows):  # an integer has none
             changes = history.kept()
             kept = f"; `{_code(changes[0])}` keeps it in the graph" if len(changes) == 1 else ""
