@@ -71,7 +71,9 @@ class Writer:
     def with_explicit_broadcasts(self, node: Node) -> Node:
         """Return a node whose arguments are written with the `broadcast` that its value needs: sum(broadcast(c, 3))."""
         if self.implicit and node.args and node.op != "broadcast" and not OPERATIONS[node.op].broadcasts:
-            if node.op == "matmul":  # a stack of one matrix is none: their product is a stack, too
+            if (
+                OPERATIONS[node.op].kind == "contraction"
+            ):  # a stack of one matrix is none: their product is a stack, too
                 inner = ((a, spread_argument(a)) for a in node.args if len(a.shape) == 2)
                 self.explicit |= {a for a, x in inner if x is not None and len(x.shape) > 2}
             return replace(node, args=tuple(map(self._spread, node.args)))

@@ -15,7 +15,7 @@ import numpy as np
 from gradcli.engine.evaluate import at_point
 from gradcli.errors import InputError, Source
 from gradcli.graph.graph import Graph
-from gradcli.graph.node import Node, const, leaf
+from gradcli.graph.node import ARITHMETIC, Node, const, leaf
 from gradcli.graph.shapes import size_of
 from gradcli.graph.weights import Weights
 from gradcli.lang.builder import build
@@ -139,10 +139,10 @@ class Operands:
         Of a call that is read at once, `or_function` takes the function's name: randn_like.
         """
         name, x = self.expressions.operand_name(operation, i, or_function), operation.operands[i]
-        known = self.named.get(name)
-        if operation.site.is_module and known is not None and isinstance(x, int) and operation.row == "add":
-            shape = self.record.quantities[x].shape  # a mask within attention, say, is none of the call's arguments
-            name = name if shape == known.shape else ""
+        if operation.site.is_module and operation.row in ARITHMETIC and isinstance(x, int):
+            known = self.named.get(name)  # a mask within attention, say, is none of the call's arguments
+            read = self.record.quantities[x].numbers.array
+            name = name if known is not None and np.array_equal(known.numbers.array, read, equal_nan=True) else ""
         return name and self.free_beside_all.like(name)
 
     def note_since(self, name: str, quantity: Quantity, site: CallSite) -> None:

@@ -502,3 +502,15 @@ def test_the_mask_of_an_attention_is_not_called_as_the_input_of_its_module(run):
     out = run(text + "y.sum().backward()\n").out
     assert "[[0, -inf, -inf]" in out
     assert "x_2" not in out
+
+
+def test_the_entropy_of_a_divergence_is_not_called_as_its_first_argument(run):
+    text = X + "q = torch.tensor([0.25, 0.75])\nlogp = x.log_softmax(0)\nkl = torch.nn.KLDivLoss(reduction='sum')\n"
+    out = run(text + "kl(logp, q).backward()\n").out
+    assert "logp_2" not in out
+    assert " - q*logp)" in out
+
+
+def test_an_index_is_no_number_that_leaves_out_a_part_of_the_loss(run):
+    out = run(X + "k = x.argmax()\nloss = x[k] + x[0].item() * x.sum()\nloss.backward()\n").out
+    assert "cuts it off: .item() returns a plain number;" in " ".join(out.split())

@@ -19,7 +19,7 @@ from gradcli.script.errors.history import SAMPLE, History
 from gradcli.script.errors.modules import misspelt_init
 from gradcli.script.errors.source import Change, Text
 from gradcli.script.errors.syntax import bound, called, calls, last_name, owner_of, parts
-from gradcli.script.known import line_at, line_of
+from gradcli.script.known import CutLine, line_at, line_of
 from gradcli.script.scene import CallScene, without_comment
 from gradcli.text.wrapping import in_words
 
@@ -60,11 +60,13 @@ def _through_numbers(history: History, scene: CallScene) -> Iterator[str]:
     }  # whose numbers are rewards
     for cut in history.cuts():
         names = [name for name, q in reached.items() if cut.leads_to(q) and q not in drawn]
-        if names and any(how.kind in _NUMBERS and how.code != "int()" for how in cut.hows):  # an integer has none
+        hows = [how for how in cut.hows if how.code != "int()"]  # an integer has no gradient
+        if names and any(how.kind in _NUMBERS for how in hows):
             changes = history.kept()
             kept = f"; `{_code(changes[0])}` keeps it in the graph" if len(changes) == 1 else ""
             gradients = f"gradient of {names[0]} leaves" if len(names) == 1 else f"gradients of {in_words(names)} leave"
-            yield f"the {gradients} out a part of the loss: {scene.code(cut.line)} cuts it off: {cut.how}{kept}"
+            how = CutLine(hows).how
+            yield f"the {gradients} out a part of the loss: {scene.code(cut.line)} cuts it off: {how}{kept}"
 
 
 def _code_at(node: Any, scene: CallScene) -> str:
