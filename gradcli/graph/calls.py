@@ -80,7 +80,7 @@ def opened(graph: Graph, calls: Container[Node] | None = None) -> Graph:
     # All calls are opened for their entries, which are told of the call as it is typed; some, to be drawn.
     kept = {n: span for n, span in graph.spans.items() if n in new and (calls is None or n not in chosen)}
     spans = {new[n]: span for n, span in kept.items()}
-    parts = {new[n]: part for n, part in graph.parts.items() if n not in chosen}
+    parts = {new[n]: part for n, part in graph.parts.items() if n in new and n not in chosen}
     nodes = scheduled(new.values(), graph.inputs.values())
     return Graph(nodes, graph.inputs, outputs, names, spans, parts)
 

@@ -117,3 +117,10 @@ def test_what_is_too_large_is_refused_at_once_and_its_entries_are_not_counted_wr
     assert time.process_time() - before < 8
     assert "1,000,000 rows and 1,000,000 columns is too large" in error
     assert "000,000,000" not in error
+
+
+def test_one_entry_is_counted_as_one(cli):
+    assert (
+        "wrote J.npz: csr, 1×1, 1 entry\n"
+        in cli.done("jacobian", "y=x**2", "--at", "x=3", "--sparse", "--output", "J.npz").err
+    )

@@ -128,3 +128,20 @@ def test_a_name_of_a_layer_is_answered_with_its_weights(cli, digits):
     command = "backward", "-F", digits, "--at", IMAGE, "--v", "onehot:1", "--wrt"
     assert "the weights of fc are fc.weight, fc.bias\n" in cli.refused(*command, "fc")
     assert "the inputs and weights are x, " in cli.refused(*command, "qqq")
+
+
+def test_a_result_that_nothing_uses_is_no_part_of_the_system(cli, tmp_path):
+    """ONNX's `LayerNormalization` also gives the mean and the deviation, which most models leave out."""
+    nodes = [node("LayerNormalization", "x s", "y", axis=-1)]
+    onnx.save(
+        model(nodes, [info("x", (2, 3))], [info("y", (2, 3))], [tensor("s", [1.0, 1.0, 1.0])]), tmp_path / "n.onnx"
+    )
+    at, v = np.array([[1.0, 2.0, 4.0], [0.1, -3.0, 2.0]]), np.array([[1.0, 0.0, 0.0], [0.0, 2.0, 0.0]])
+    found = cli.json("backward", "-F", str(tmp_path / "n.onnx"), "--at", f"x={at.tolist()}", "--v", str(v.tolist()))
+
+    def loss(x):
+        return np.sum(v * (x - x.mean(1, keepdims=True)) / np.sqrt(x.var(1, keepdims=True) + 1e-5))
+
+    steps = 1e-6 * np.eye(6).reshape(6, 2, 3)
+    slopes = [(loss(at + s) - loss(at - s)) / 2e-6 for s in steps]
+    np.testing.assert_allclose(np.ravel(found["grad"]["x"]), slopes, atol=1e-6)

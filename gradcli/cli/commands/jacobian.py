@@ -137,7 +137,8 @@ def _show_sparse(options: SystemOptions, files: Files, numeric: bool) -> None:
         show(_together(data_lines(result, style)), notes)
         return
     print_notes(notes)
-    what = f"{'×'.join(map(str, result.matrix.shape))}, {len(result.matrix.rows):,} entries"
+    count = len(result.matrix.rows)
+    what = f"{'×'.join(map(str, result.matrix.shape))}, {count:,} {'entry' if count == 1 else 'entries'}"
     if style == "npz":
         import io
 
