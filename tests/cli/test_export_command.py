@@ -44,7 +44,7 @@ MISTAKES = {
     "another function": (["y=x", "--to", "c", "--what", "value,gradient"], "--what: there is no `gradient`"),
     "no name": (["y=x", "--to", "c", "--name", "my model"], "`my model` cannot be the name of a function"),
     "a word of the language": (["y=x", "--to", "c", "--name", "double"], "`double` has a meaning in c"),
-    "two points": (["y=x", "--to", "c", "--at", "x=1", "--at", "x=2"], "--at is given twice"),
+    "two points": (["y=x", "--to", "c", "--at", "x=1", "--at", "x=2"], "at one point, and there are 2"),
     "a vector's Hessian": (["y=x", "z=x", "--to", "c", "--what", "hessian"], "need one scalar"),
     "entries of no matrix": (["y=x", "--to", "c", "--what", "value", "--sparse"], "--sparse is for matrices"),
     "no entries": (
