@@ -64,7 +64,7 @@ def _equation(row: Row, note: str, left: int, width: int) -> list[str]:
     if cells(whole) <= width:
         lines = [whole]
     else:
-        lines = [f"{name} "] if len(hang) == cells(name) + 1 else [name, hang]
+        lines = [f"{name} "] if len(hang) == cells(name) + 1 else [*broken(name, width), hang]
         for k, side in enumerate(row[1:]):
             parts = broken(_SIGN + side, width - len(hang))
             if k == 0:
