@@ -245,7 +245,13 @@ def return_type(name: str, *fields: str) -> Any:
     """Return the type of several results under names, in `torch.return_types`."""
     kind = namedtuple(name, fields)  # type: ignore[misc]
     kind.__repr__ = _text  # type: ignore[assignment]
+    kind.__getattr__ = _lacking  # type: ignore[attr-defined]
+    kind.__module__ = "torch.return_types"
     return kind
+
+
+def _lacking(self: Any, name: str) -> Any:
+    raise AttributeError(f"'torch.return_types.{type(self).__name__}' object has no attribute '{name}'")
 
 
 def _text(self: Any) -> str:

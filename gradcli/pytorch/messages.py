@@ -136,7 +136,8 @@ def builtin_name(x: Any) -> str:
     cls = type(x)
     if cls.__name__ in ("function", "method") and x.__module__.startswith("gradcli."):
         return "builtin_function_or_method"
-    return cls.__name__ if cls.__flags__ & 1 << 9 and cls.__module__ != "torch" else typename(cls)  # made by Python
+    own = cls.__flags__ & 1 << 9 and cls.__module__ not in ("torch", "torch.return_types")  # made by Python
+    return cls.__name__ if own else typename(cls)
 
 
 def warn(name: str, *values: Any) -> None:

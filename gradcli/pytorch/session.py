@@ -298,5 +298,5 @@ def _reworded(error: BaseException) -> None:
         is_here = owner.__module__.startswith(tuple(f"gradcli.pytorch.{m}" for m in ("calls", "operations", "tensor")))
         if is_here and fact("python", owner.__name__) is None:
             error.args = (error.args[0].replace("'function'", "'builtin_function_or_method'"),)
-    elif type(error) is TypeError and error.args == ("'Size' object is not callable",):
-        error.args = ("'torch.Size' object is not callable",)
+    elif type(error) is TypeError and str(error).startswith("'Size' object "):
+        error.args = ("'torch.Size' object " + str(error).removeprefix("'Size' object "),)

@@ -11,6 +11,7 @@ ERRORS = Path(__file__).parent / "broken.json"  # what PyTorch says to each, rec
 X = "import torch\nx = torch.tensor([1., 2.], requires_grad=True)\n"
 
 BROKEN = {
+    "values and indices at once": "import torch\ny = torch.ones(2, 3).max(dim=1)\nprint(y.sum())\n",
     "the gradient of a gradient of several numbers": """\
 import torch
 from torch.func import grad
@@ -420,6 +421,11 @@ torch.nn.MSELoss()(net(x), y).backward()
 
 # Their fix is no change of a line: what to do instead is said in words.
 IN_WORDS = WORDS | {
+    "classes before log-probabilities": """\
+import torch
+x, y = torch.randn(3, 5), torch.tensor([1, 0, 4])
+torch.nn.functional.nll_loss(y, torch.log_softmax(x, 1))
+""",
     "the step before the second backward": """\
 import torch
 w = torch.ones(2, requires_grad=True)
