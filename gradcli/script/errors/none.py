@@ -15,9 +15,11 @@ from gradcli.script.errors.source import Change, Text
 from gradcli.script.errors.syntax import calls, parts
 from gradcli.script.known import line_at
 
+_TOPIC = "when-it-fails"  # of functions, not of gradients
+
 
 def none(at: Failure, *_: str) -> Answer | None:
-    """Return why a gradient is None that the line of an error needs; None where it is something else that is."""
+    """Return why a gradient, or what a function returned, is None; None where it is something else that is."""
     for node in parts(at.text.statement, ast.Attribute):
         x: Any = at.value(node.value) if node.attr == "grad" else None
         if is_tensor(x) and at.value(node) is None:
@@ -28,6 +30,28 @@ def none(at: Failure, *_: str) -> Answer | None:
                 return _of_leaf(at, name, x)
             of_other = _of_intermediate if x.requires_grad else _of_constant
             return _renamed(at, name) or of_other(at, name, x)
+    return _without_return(at)
+
+
+def _without_return(at: Failure) -> Answer | None:
+    """Return the answer where a function of the script, or the forward of a module, ends without `return`."""
+    text = at.text
+    empty = [n.id for n in parts(text.statement, ast.Name) if at.value(n) is None]
+    values = [assignment[1] for name in empty if (assignment := text.assigned(name)) is not None]
+    for call in (c for node in (text.statement, *values) for c in parts(node, ast.Call)):
+        function: Any = at.value(call.func)
+        code: Any = getattr(getattr(function, "forward", function), "__code__", None)
+        for definition in parts(text.tree, ast.FunctionDef) if code is not None else ():
+            first = definition.decorator_list[0].lineno if definition.decorator_list else definition.lineno
+            if (definition.name, first, text.file) != (code.co_name, code.co_firstlineno, code.co_filename):
+                continue
+            if any(n.value is not None for n in parts(definition, ast.Return)) or parts(definition, ast.Yield):
+                return None
+            reason = f"{at.code(call.lineno)} calls {code.co_qualname}, which ends without `return`: it returns None."
+            match definition.body[-1]:
+                case ast.Assign([ast.Name(name)]) as last:
+                    return Answer(reason, "return its result", text.added(last, f"return {name}"), _TOPIC)
+            return Answer(reason, "return its result at the end", topic=_TOPIC)
     return None
 
 
