@@ -421,6 +421,12 @@ torch.nn.MSELoss()(net(x), y).backward()
 
 # Their fix is no change of a line: what to do instead is said in words.
 IN_WORDS = WORDS | {
+    "rows that are no samples": """\
+import torch
+images, classes = torch.randn(4, 6), torch.tensor([1, 0, 1, 0])
+scores = torch.nn.Linear(3, 2)(images.view(-1, 3))
+torch.nn.functional.cross_entropy(scores, classes)
+""",
     "classes before log-probabilities": """\
 import torch
 x, y = torch.randn(3, 5), torch.tensor([1, 0, 4])
