@@ -410,6 +410,13 @@ import torch
 x = torch.tensor([0.3912, -0.6001, -0.3486], requires_grad=True)
 torch.autograd.gradcheck(lambda x: (x**2).sum(), (x,))
 """,
+    "a factor that is an array": """\
+import torch
+import numpy as np
+w, x = torch.ones(2, requires_grad=True), np.ones(2)
+loss = (w * x).sum()
+loss.backward()
+""",
     "a layer that is given float64": """\
 import torch
 import numpy as np

@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
+
 from gradcli.record.naming import is_tensor
 from gradcli.record.record import CallSite, Operation
 from gradcli.script.errors import edits, finite, fixes, leaves, operands, updates
@@ -151,6 +153,11 @@ def no_root(at: Failure, y: Any) -> Answer:
 def numpy_of(at: Failure) -> Answer:
     """Return the answer about a tensor that NumPy reads: on the way to a loss, or for what needs no gradient."""
     reason = "NumPy records no graph, so its results have no gradient."
+    for node in (n for e in parts(at.text.statement, ast.BinOp) for n in (e.left, e.right)):
+        if isinstance(at.value(node), np.ndarray):
+            code = at.text.of(node)
+            change = at.text.edited(edits.instead(node, f"torch.as_tensor({code})"))
+            return Answer(f"{code} is a NumPy array, so NumPy would compute this. {reason}", "make it a tensor", change)
     for place in (at, *at.callers):
         roots = [receiver_of(c) for c in calls(place.text.tree, "backward") if c.lineno > place.line]
         for root in filter(None, roots):
