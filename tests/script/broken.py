@@ -410,6 +410,20 @@ import torch
 x = torch.tensor([0.3912, -0.6001, -0.3486], requires_grad=True)
 torch.autograd.gradcheck(lambda x: (x**2).sum(), (x,))
 """,
+    "an array times a tensor": """\
+import torch
+import numpy as np
+w, x = torch.ones(2, requires_grad=True), np.ones(2)
+loss = (x * w).sum()
+loss.backward()
+""",
+    "a tensor for a function of math": """\
+import torch
+import math
+w = torch.ones(2, requires_grad=True)
+loss = math.sin(w).sum()
+loss.backward()
+""",
     "a factor that is an array": """\
 import torch
 import numpy as np

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -168,6 +169,17 @@ def numpy_of(at: Failure) -> Answer:
                     fix = f"compute {name} with PyTorch's functions: torch.log(x) instead of np.log(x)"
                     return Answer(f"{reason} A backward {how} {name} and needs the graph.", fix, fixes.in_torch(at))
     return Answer(reason, "pass NumPy the values alone, with detach()", fixes.detached(at))
+
+
+def of_math(at: Failure, *_: Any) -> Answer | None:
+    """Return the answer about a function of Python's `math` that gets a tensor with several elements."""
+    for call in at.failed_calls(least=1):
+        function = call.func
+        if isinstance(function, ast.Attribute) and at.value(function.value) is math and fixes.torch_has(function.attr):
+            reason = f"{at.text.of(function)} takes a single number, and {at.text.of(call.args[0])} has several."
+            changes = at.text.edited(edits.instead(function.value, "torch"))
+            return Answer(reason, "call PyTorch's function, which takes each element", changes)
+    return None
 
 
 def scalar(at: Failure, y: Any) -> Answer:
