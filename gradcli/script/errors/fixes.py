@@ -143,14 +143,14 @@ def recorded(text: Text) -> list[Change]:
     return text.edited(edits.instead(max(above, key=start).args[0], "True")) if above else []
 
 
-def _of_numpy(at: Failure, candidates: Sequence[ast.Call]) -> list[ast.Call]:
-    """Return the calls of NumPy's functions among some: np.sin, np.linalg.norm."""
+def of_module(at: Failure, candidates: Sequence[ast.Call], module: ModuleType = np) -> list[ast.Call]:
+    """Return the calls of a module's functions among some: np.sin, np.linalg.norm."""
     result = []
     for call in candidates:
         function = call.func
         while isinstance(function, ast.Attribute):
             function = function.value
-        if at.value(function) is np:
+        if at.value(function) is module:
             result.append(call)
     return result
 
@@ -160,9 +160,9 @@ def torch_has(name: str) -> bool:
     return name in pytorch_names()["torch"] and not isinstance(getattr(np, name, None), type | ModuleType | float)
 
 
-def in_torch(at: Failure) -> list[Change]:
-    """Return the change that calls PyTorch's functions for NumPy's of the same names: torch.sin(x) for np.sin(x)."""
-    functions = [c.func for c in _of_numpy(at, calls(at.text.statement))]
+def in_torch(at: Failure, module: ModuleType = np) -> list[Change]:
+    """Return the change that calls PyTorch's functions for a module's of the same names: torch.sin(x) for np.sin(x)."""
+    functions = [c.func for c in of_module(at, calls(at.text.statement), module)]
     known = [f for f in functions if isinstance(f, ast.Attribute) and torch_has(f.attr)]
     known = [f for f in known if isinstance(f.value, ast.Name)]
     same = len(known) == len(functions)
@@ -173,7 +173,7 @@ def detached(at: Failure) -> list[Change]:
     """Detach a tensor before NumPy reads it: x.detach().numpy(), np.sin(x.detach())."""
     for call in at.text.calls("numpy"):
         return at.text.edited(edits.before_call(call, ".detach()"))
-    arguments = [c.args[0] for c in _of_numpy(at, at.failed_calls()) if c.args]
+    arguments = [c.args[0] for c in of_module(at, at.failed_calls()) if c.args]
     for argument in sorted(arguments, key=lambda a: not getattr(at.value(a), "requires_grad", False)):
         is_list = isinstance(argument, ast.List | ast.ListComp) or isinstance(at.value(argument), list)
         new = f"[e.detach() for e in {at.text.of(argument)}]" if is_list else f"{_bare(at.text, argument)}.detach()"

@@ -173,11 +173,9 @@ def numpy_of(at: Failure) -> Answer:
 
 def of_math(at: Failure, *_: Any) -> Answer | None:
     """Return the answer about a function of Python's `math` that gets a tensor with several elements."""
-    for call in at.failed_calls(least=1):
-        function = call.func
-        if isinstance(function, ast.Attribute) and at.value(function.value) is math and fixes.torch_has(function.attr):
-            reason = f"{at.text.of(function)} takes a single number, and {at.text.of(call.args[0])} has several."
-            changes = at.text.edited(edits.instead(function.value, "torch"))
+    for call in fixes.of_module(at, at.failed_calls(least=1), math):
+        if changes := fixes.in_torch(at, math):
+            reason = f"{at.text.of(call.func)} takes a single number, and {at.text.of(call.args[0])} has several."
             return Answer(reason, "call PyTorch's function, which takes each element", changes)
     return None
 

@@ -1,4 +1,4 @@
-"""Why a `.grad` is None where a script needs it, and what changes that."""
+"""Why a `.grad`, or what a function returned, is None where a script needs it, and what changes that."""
 
 from __future__ import annotations
 
