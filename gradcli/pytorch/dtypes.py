@@ -171,7 +171,7 @@ class Size(tuple[int, ...]):
         return sized(tuple(self) + other)
 
     def __radd__(self, other: Any) -> Size:
-        return sized(other + tuple(self))
+        return sized(other + tuple(self)) if isinstance(other, tuple) else NotImplemented
 
     def __mul__(self, count: Any) -> Size:
         return sized(tuple(self) * count)

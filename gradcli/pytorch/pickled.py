@@ -1,49 +1,63 @@
-"""The index of a file that PyTorch has saved: a pickle, of which only tensors, containers and numbers are made.
+"""The index of a file of `torch.save`: a pickle, of which only tensors, containers, numbers and modules are made.
 
-Python's `pickle` is a machine that calls what a file names and sets attributes as a file says.  This one has the
-instructions that PyTorch writes, its own functions for the few names that it knows, and sets nothing but what it made.
+Python's unpickler calls what a file names and sets attributes as a file says.  This one has the instructions that
+PyTorch writes, its own functions for the few names that it knows, and sets nothing but what it made.
 """
 
 from __future__ import annotations
 
-import pickletools
+import codecs
+import io
+import pickle
+import sys
 from collections import Counter, OrderedDict
 from collections.abc import Callable
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
-from gradcli.pytorch import dtypes
+import numpy as np
+
+from gradcli.pytorch import dtypes, nn
 from gradcli.pytorch.archives import Archive, Damaged, checked_key
-from gradcli.pytorch.messages import raise_if
-from gradcli.pytorch.nn.module import rebuilt_parameter
+from gradcli.pytorch.messages import MissingError, missing_if, raise_if, torch_error, typename
+from gradcli.pytorch.nn.module import Module, Parameter, rebuilt_parameter
 from gradcli.pytorch.operations.creation import rebuilt
-from gradcli.pytorch.tensor import Tensor
+from gradcli.pytorch.tensor import Tensor, alias
+
+_KINDS = "biufcSU"  # of NumPy's dtypes, whose bytes are numbers or text
 
 
 class _Part:
-    """A part of a pickled tensor, which is never a result itself."""
+    """A part of what is pickled, which is never a result itself."""
 
 
+@dataclass(frozen=True)
 class _Function(_Part):
-    def __init__(self, call: Callable[..., Any]) -> None:
-        self.call = call
+    call: Callable[..., Any]
+
+    def __call__(self, *args: Any) -> Any:
+        return self.call(*args)
 
 
+@dataclass(frozen=True)
 class _StorageType(_Part):
-    def __init__(self, dtype: dtypes.dtype) -> None:
-        self.dtype = dtype
+    dtype: dtypes.dtype
+
+    @property
+    def name(self) -> str:
+        """PyTorch's name."""
+        return f"torch.{self.dtype.tensor.removesuffix('Tensor')}Storage"
 
 
+@dataclass(frozen=True)
 class _Storage(_Part):
-    def __init__(self, archive: Archive, data: bytes, dtype: dtypes.dtype) -> None:
-        self.archive, self.data, self.dtype = archive, data, dtype
-
-
-class _Parts(_Part, tuple[Any, ...]):
-    """A tuple with parts in it: the arguments of a function."""
+    data: bytes
+    dtype: dtypes.dtype
+    archive: Archive | None = None  # which it was read from
 
 
 def _tensor(storage: Any, offset: Any, size: Any, stride: Any, requires_grad: Any, *_: Any) -> Tensor:
-    if not isinstance(storage, _Storage):
+    if not isinstance(storage, _Storage) or storage.archive is None:
         raise Damaged("a tensor has no storage")
     array = storage.archive.array(storage.data, storage.dtype.numpy, size, stride, offset)
     raise_if(requires_grad and not storage.dtype.is_floating_point, "requires_grad of integers")
@@ -89,9 +103,16 @@ def _bytes(text: Any, encoding: Any = "latin1") -> bytes:
     return text.encode("latin1")
 
 
+def _numpy_dtype(name: Any, *_: Any) -> np.dtype[Any]:
+    kind = np.dtype(str(name))
+    if kind.kind not in _KINDS:
+        raise Damaged("an array is neither of numbers nor of text")
+    return kind
+
+
 # What a name stands for; functions are new objects, so that nothing that is loaded can be called or written to.
-_NAMES: dict[str, Callable[[], Any]] = {f"torch.{d.name}": lambda d=d: d for d in dtypes.ALL}  # type: ignore[misc]
-_NAMES |= {f"torch.{d.tensor.removesuffix('Tensor')}Storage": lambda d=d: _StorageType(d) for d in dtypes.ALL}  # type: ignore[misc]
+_NAMES: dict[str, Callable[[], Any]] = {repr(d): lambda d=d: d for d in dtypes.ALL}  # type: ignore[misc]
+_NAMES |= {_StorageType(d).name: lambda d=d: _StorageType(d) for d in dtypes.ALL}  # type: ignore[misc]
 _CALLS: dict[str, Callable[..., Any]] = {
     "torch._utils._rebuild_tensor_v2": _tensor,
     "torch._utils._rebuild_parameter": _parameter,
@@ -103,123 +124,185 @@ _CALLS: dict[str, Callable[..., Any]] = {
     **dict.fromkeys(("__builtin__.set", "builtins.set"), _set),
 }
 _NAMES |= {name: lambda call=call: _Function(call) for name, call in _CALLS.items()}  # type: ignore[misc]
+_RECONSTRUCT, _SCALAR = (f"numpy._core.multiarray.{name}" for name in ("_reconstruct", "scalar"))
+# What is more than weights.
+_OF_NUMPY: dict[str, Callable[..., Any]] = {
+    **{"numpy.dtype": _numpy_dtype, "numpy.ndarray": np.empty, _RECONSTRUCT: lambda *_: np.empty(0)},
+}
+_WRITTEN: dict[Any, str] = {
+    **{call: name for name, call in _CALLS.items()},
+    **{OrderedDict: "collections.OrderedDict", Counter: "collections.Counter", set: "builtins.set"},
+    **{codecs.encode: "_codecs.encode", np.ndarray: "numpy.ndarray", np.dtype: "numpy.dtype"},
+}
+_WRITTEN[np.empty(0).__reduce__()[0]], _WRITTEN[np.float64(0).__reduce__()[0]] = _RECONSTRUCT, _SCALAR  # type: ignore[index]
 
-_CONSTANTS: dict[str, Any] = {"NONE": None, "NEWTRUE": True, "NEWFALSE": False, "EMPTY_TUPLE": ()}
-_EMPTY: dict[str, Callable[[], Any]] = {"EMPTY_LIST": list, "EMPTY_DICT": dict}
-_LITERALS = {"BININT", "BININT1", "BININT2", "LONG1", "BINFLOAT", "BINUNICODE"}
+
+class Writer(pickle._Pickler):
+    """Pickles tensors, containers, numbers, arrays and modules as PyTorch does.
+
+    Errors: `MissingError` for anything else.
+    """
+
+    write: Callable[[bytes], Any]
+    memoize: Callable[[Any], None]
+
+    def __init__(self) -> None:
+        self.index = io.BytesIO()
+        self.storages: list[bytes] = []
+        super().__init__(self.index, 2)
+
+    def persistent_id(self, obj: Any) -> Any:
+        if not isinstance(obj, _Storage):
+            return None
+        self.storages.append(obj.data)
+        size = len(obj.data) // obj.dtype.itemsize
+        return "storage", _StorageType(obj.dtype), str(len(self.storages) - 1), "cpu", size
+
+    def save_global(self, obj: Any, name: str | None = None) -> None:
+        assert name is not None
+        home, _, own = name.rpartition(".")
+        self.write(pickle.GLOBAL + f"{home}\n{own}\n".encode())
+        self.memoize(obj)
+
+    def reducer_override(self, obj: Any) -> Any:
+        """Return how an object is made, or the name that stands for it."""
+        match obj:
+            case Parameter():
+                return _parameter, (alias(obj), obj._requires, OrderedDict())
+            case Tensor():
+                storage = _Storage(obj._a.tobytes(), obj.dtype)
+                steps = tuple(np.empty(obj.shape, bool).strides)
+                return _tensor, (storage, 0, tuple(obj.shape), steps, obj._requires, OrderedDict())
+            case dtypes.dtype():
+                return repr(obj)
+            case _StorageType():
+                return obj.name
+            case dtypes.Size():
+                return _size, (tuple(obj),)
+            case dtypes.device():
+                return _device, (obj.type, obj.index)
+            case np.ndarray() | np.generic():
+                missing_if(obj.dtype.kind not in _KINDS, f"torch.save of a NumPy array of {obj.dtype}")
+                return NotImplemented
+            case None | bool() | int() | float() | str() | bytes() | np.dtype():
+                return NotImplemented
+            case Module() if _class_of_name(typename(obj)) is type(obj):
+                return type(obj), (), {k: v for k, v in vars(obj).items() if k != "_kind"}
+        if isinstance(obj, type) and issubclass(obj, Module):
+            return typename(obj)
+        if type(obj) in (list, tuple, dict, OrderedDict, Counter, set):
+            return NotImplemented
+        if callable(obj) and obj in _WRITTEN:
+            return _WRITTEN[obj]
+        raise MissingError(f"torch.save of a {type(obj).__name__}", "only data are saved, such as model.state_dict()")
 
 
-class Reader:
-    """Reads an index; `unknown` makes the error for a name that is not known."""
+def _class_of_name(name: str) -> type[Module] | None:
+    """Return a class of modules by its name: of `torch.nn`, or a script's own."""
+    home, _, cls = name.rpartition(".")
+    known = vars(nn) if home.startswith("torch.nn.") else vars(sys.modules.get(home, object))
+    result = known.get(cls) or (getattr(nn, cls, None) if known is vars(nn) else None)
+    return result if isinstance(result, type) and issubclass(result, Module) else None
 
-    def __init__(self, archive: Archive, folder: str, unknown: Callable[[str], BaseException]) -> None:
-        self._archive, self._folder, self._unknown = archive, folder, unknown
-        self._stack: list[Any] = []
-        self._marks: list[int] = []
-        self._memo: dict[int, Any] = {}
 
-    def read(self, data: bytes) -> Any:
-        """Return the object that the pickle describes.
+_INSTRUCTIONS = (
+    *(pickle.PROTO, pickle.MARK, pickle.GLOBAL, pickle.REDUCE, pickle.BINPERSID, pickle.BINPUT, pickle.LONG_BINPUT),
+    *(pickle.BINGET, pickle.LONG_BINGET, pickle.EMPTY_TUPLE, pickle.TUPLE, pickle.TUPLE1, pickle.TUPLE2, pickle.TUPLE3),
+    *(
+        pickle.EMPTY_LIST,
+        pickle.APPEND,
+        pickle.APPENDS,
+        pickle.EMPTY_DICT,
+        pickle.NONE,
+        pickle.NEWTRUE,
+        pickle.NEWFALSE,
+    ),
+    *(pickle.BININT, pickle.BININT1, pickle.BININT2, pickle.LONG1, pickle.BINFLOAT, pickle.BINUNICODE, pickle.STOP),
+)
 
-        Errors: `Damaged`; what `unknown` makes; `RuntimeError` as PyTorch has it.
-        """
-        for instruction, argument, _ in pickletools.genops(data):
-            name = instruction.name
-            if name == "STOP":
-                return self._data(self._stack.pop())
-            if name in _LITERALS or name in _CONSTANTS:
-                self._stack.append(_CONSTANTS.get(name, argument))
-            elif name in _EMPTY:
-                self._stack.append(_EMPTY[name]())
-            elif name in _STEPS:
-                _STEPS[name](self, argument)
-            else:
-                raise Damaged(f"its index has the instruction {name}")
-        raise Damaged("its index has no end")
 
-    def _data(self, value: Any) -> Any:
-        if isinstance(value, _Part):
-            raise Damaged("a part of a tensor is where only data can be")
-        return value
+class Reader(pickle._Unpickler):
+    """Reads the index in a folder of an archive."""
 
-    def _behind_mark(self) -> list[Any]:
-        start = self._marks.pop()
-        items = self._stack[start:]
-        del self._stack[start:]
-        return items
+    stack: list[Any]
+    pop_mark: Callable[[], list[Any]]
+    dispatch: ClassVar[Any] = {code[0]: pickle._Unpickler.dispatch[code[0]] for code in _INSTRUCTIONS}
 
-    def mark(self, _: Any) -> None:
-        self._marks.append(len(self._stack))
+    def __init__(self, archive: Archive, folder: str, weights_only: bool) -> None:
+        super().__init__(io.BytesIO(archive.read(f"{folder}/data.pkl")))
+        self._archive, self._folder, self._weights_only = archive, folder, weights_only
 
-    def put(self, number: int) -> None:
-        self._memo[number] = self._stack[-1]
+    def find_class(self, module: str, name: str) -> Any:
+        known = f"{module}.{name}".replace("numpy.core.", "numpy._core.")
+        if known in _NAMES:
+            return _NAMES[known]()
+        if self._weights_only:
+            raise torch_error("more than weights", known, "\x1b[1m", "\x1b[0m", kind=pickle.UnpicklingError)
+        if known == _SCALAR:
+            return _Function(self._scalar)
+        if known in _OF_NUMPY:
+            return _Function(_OF_NUMPY[known])
+        kind: Any = _class_of_name(known)
+        raise_if(kind is None and module == "__main__", "class that is not there", name)
+        missing_if(kind is None, f"torch.load of a {known} that PyTorch has saved")
+        return _Function(lambda: object.__new__(kind))
 
-    def get(self, number: int) -> None:
-        self._stack.append(self._memo[number])
+    def _scalar(self, kind: Any, data: Any) -> Any:
+        return self._archive.array(data, kind, ())[()]
 
-    def name(self, names: str) -> None:
-        name = names.replace(" ", ".")
-        if name not in _NAMES:
-            raise self._unknown(name)
-        self._stack.append(_NAMES[name]())
-
-    def tuple(self, items: list[Any]) -> None:
-        kind = _Parts if any(isinstance(item, _Part) for item in items) else tuple
-        self._stack.append(kind(items))
-
-    def some(self, count: int) -> None:
-        items = [self._stack.pop() for _ in range(count)]
-        self.tuple(items[::-1])
-
-    def extend(self, items: list[Any]) -> None:
-        if type(self._stack[-1]) is not list:
-            raise Damaged("an object that is not a list is changed as a list")
-        self._stack[-1].extend(map(self._data, items))
-
-    def update(self, items: list[Any]) -> None:
-        if not isinstance(self._stack[-1], dict):
-            raise Damaged("an object that is not a dictionary is changed as a dictionary")
-        for key, value in zip(items[::2], items[1::2], strict=True):
-            self._stack[-1][checked_key(key)] = self._data(value)
-
-    def call(self, _: Any) -> None:
-        arguments, function = self._stack.pop(), self._stack.pop()
-        if not isinstance(function, _Function) or not isinstance(arguments, tuple):
-            raise Damaged("an object that is not a function is called")
-        self._stack.append(function.call(*arguments))
-
-    def storage(self, _: Any) -> None:
-        _, kind, key, _, size = self._stack.pop()
+    def persistent_load(self, pid: Any) -> Any:
+        _, kind, key, _, size = pid
         if not isinstance(kind, _StorageType) or not isinstance(key, str) or type(size) is not int:
             raise Damaged("a storage has no type")
         data = self._archive.read(f"{self._folder}/data/{key}")
         if len(data) != size * kind.dtype.itemsize:
             raise Damaged(f"a storage of {size} elements has {len(data)} bytes")
-        self._stack.append(_Storage(self._archive, data, kind.dtype))
+        return _Storage(data, kind.dtype, self._archive)
 
-    def build(self, _: Any) -> None:
-        """Set what a state_dict says of the modules' versions, which is the only attribute that a file may set."""
-        state = self._stack.pop()
-        if type(self._stack[-1]) is not OrderedDict or not isinstance(state, dict) or [*state] != ["_metadata"]:
-            raise Damaged("an object is written to")
-        self._stack[-1]._metadata = state["_metadata"]  # type: ignore[attr-defined]
+    def load_setitem(self) -> None:
+        value, key = self.stack.pop(), self.stack.pop()
+        self._update([key, value])
+
+    def load_setitems(self) -> None:
+        self._update(self.pop_mark())
+
+    def _update(self, items: list[Any]) -> None:
+        if not isinstance(self.stack[-1], dict):
+            raise Damaged("an object that is not a dictionary is changed as a dictionary")
+        for key, value in zip(items[::2], items[1::2], strict=True):
+            self.stack[-1][checked_key(key)] = value
+
+    def load_build(self) -> None:
+        """Set the attributes of a module, the elements of an array, or the versions of modules in a state_dict."""
+        state, made = self.stack.pop(), self.stack[-1]
+        match made:
+            case Module():
+                vars(made).update(state)
+            case np.ndarray():
+                self._archive.array(state[4], state[2], state[1])  # which checks them
+                made.__setstate__(state)
+            case np.dtype() if state[1] in ("<", "|"):
+                pass
+            case OrderedDict() if isinstance(state, dict) and [*state] == ["_metadata"]:
+                made._metadata = state["_metadata"]  # type: ignore[attr-defined]
+            case _:
+                raise Damaged("an object is written to")
+
+    dispatch |= {pickle.SETITEM[0]: load_setitem, pickle.SETITEMS[0]: load_setitems, pickle.BUILD[0]: load_build}
 
 
-_STEPS: dict[str, Callable[[Reader, Any], None]] = {
-    "PROTO": lambda reader, _: None,
-    "MARK": Reader.mark,
-    "GLOBAL": Reader.name,
-    "REDUCE": Reader.call,
-    "BINPERSID": Reader.storage,
-    "BUILD": Reader.build,
-    **dict.fromkeys(("BINPUT", "LONG_BINPUT"), Reader.put),
-    **dict.fromkeys(("BINGET", "LONG_BINGET"), Reader.get),
-    "TUPLE": lambda reader, _: reader.tuple(reader._behind_mark()),
-    "TUPLE1": lambda reader, _: reader.some(1),
-    "TUPLE2": lambda reader, _: reader.some(2),
-    "TUPLE3": lambda reader, _: reader.some(3),
-    "APPEND": lambda reader, _: reader.extend([reader._stack.pop()]),
-    "APPENDS": lambda reader, _: reader.extend(reader._behind_mark()),
-    "SETITEM": lambda reader, _: reader.update([reader._stack.pop(-2), reader._stack.pop()]),
-    "SETITEMS": lambda reader, _: reader.update(reader._behind_mark()),
-}
+def checked_data(data: Any) -> Any:
+    """Return what was read.
+
+    Errors: `Damaged` where a part of what is pickled stands in the place of data.
+    """
+    known, waiting = set[int](), [data]
+    while waiting:
+        x = waiting.pop()
+        if isinstance(x, _Part):
+            raise Damaged("a part of a tensor is where only data can be")
+        if id(x) not in known and isinstance(x, list | tuple | dict | Module):
+            known.add(id(x))
+            waiting.extend(x.values() if isinstance(x, dict) else x if isinstance(x, list | tuple) else ())
+            waiting.extend(getattr(x, "__dict__", {}).values())
+    return data

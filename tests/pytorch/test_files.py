@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import io
-import json
 import os
 import pickle
 import struct
@@ -40,15 +39,18 @@ class Spy:
 @pytest.mark.parametrize(
     "name", [f"{__name__}.Spy", "tempfile._TemporaryFileCloser", "torch.nn.Linear.forward", "os.system"]
 )
-def test_a_class_that_is_no_module_is_never_made(tmp_path, name):
-    path = tmp_path / "m.pt"
-    with zipfile.ZipFile(path, "w") as archive:
-        archive.writestr("gradcli.json", json.dumps({"module": name, "holds": [["name", "m.pt"]]}))
+def test_a_class_that_is_no_module_is_never_made(name):
+    file = pickled(Call(name, state={"name": "m.pt"}))
     with pytest.raises(pickle.UnpicklingError, match="Weights only"):
-        load(path)
-    with pytest.raises(AttributeError, match="no class of modules"):
-        load(path, weights_only=False)
+        load(archive(file))
+    with pytest.raises(MissingError, match=name):
+        load(archive(file), weights_only=False)
     assert BEFORE == []
+
+
+def test_a_class_of_the_script_that_is_not_there():
+    with pytest.raises(AttributeError, match="no class of modules"):
+        load(archive(pickled(Call("__main__.Net", state={}))), weights_only=False)
 
 
 def numbers(tensor):
@@ -250,7 +252,7 @@ def test_a_file_is_saved_whole_or_not_at_all(tmp_path):
         save([1, Spy], path)
     assert load(path) == [1, 2]
     loop = rebuilt_parameter(np.ones(3), False)
-    loop._a = type("Broken", (), {"__getitem__": lambda self, key: 1 / 0})()
+    loop._a = type("Broken", (), {"tobytes": lambda self: 1 / 0})()
     with pytest.raises(ZeroDivisionError):
         save([loop], path)
     assert load(path) == [1, 2]

@@ -66,3 +66,9 @@ for f in (lambda z: z[2], lambda z: z[1:3], lambda z: z[1:, 2], lambda z: z[i], 
 
 def test_the_tangent_of_selected_elements_is_theirs_and_the_pullback_its_transpose():
     assert run(Script(SELECTED, "script.py", None)).error is None
+
+
+def test_a_list_grows_by_a_size():
+    with contextlib.redirect_stdout(io.StringIO()) as out:
+        run(Script("import torch\nsizes = [1]\nsizes += torch.ones(2, 3).shape\nprint(sizes)\n", "-c", None))
+    assert out.getvalue() == "[1, 2, 3]\n"
