@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from types import MappingProxyType
 from typing import NamedTuple
 
@@ -56,6 +57,14 @@ class Sweep:
     gradients: Mapping[str, Node]
     adjoints: Mapping[Node, Node]
     hooks: Mapping[Node, Node] = field(default_factory=dict)
+
+    @cached_property
+    def incoming(self) -> Mapping[Node, Sequence[Pass]]:
+        """The passes from which each node gets its adjoint, in their order."""
+        result: dict[Node, list[Pass]] = {}
+        for p in self.passes:
+            result.setdefault(p.argument, []).append(p)
+        return result
 
     def traced(self) -> tuple[Node, ...]:
         """Return the graph's nodes with every adjoint, slope and contribution among them, needed or not."""

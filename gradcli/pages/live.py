@@ -16,7 +16,7 @@ import numpy as np
 from gradcli.codegen.helpers import needed
 from gradcli.codegen.javascript import HELPERS, RESERVED, body
 from gradcli.codegen.program import Function, loop_function
-from gradcli.engine.evaluate import number
+from gradcli.engine.evaluate import constant
 from gradcli.errors import InputError
 from gradcli.graph.calls import definition_of, is_call
 from gradcli.graph.graph import Graph, appearance, dimensions, scheduled
@@ -31,7 +31,7 @@ from gradcli.pages.backward.loss import any_loss
 from gradcli.pages.backward.steps import rule
 from gradcli.pages.corners import condition
 from gradcli.pages.formulas import formula_count, symbolic
-from gradcli.pages.not_finite import known_fix
+from gradcli.pages.not_finite import SAFER, safer_operation
 from gradcli.pages.picture.boxes import Kind, Picture, View, one_notation
 from gradcli.pages.picture.picture import folded, picture
 from gradcli.pages.recurrence import Folded
@@ -384,10 +384,10 @@ def _nodes(graph: Graph, trace: Trace, kernels: Kernels, scalar: str, drawing: P
                 written=_written(graph, n, readable) if computed and n in graph.labels else "",
                 args=tuple(indices[a] for a in n.args),
                 call=kernels.forward(n) if computed else None,
-                value=trace.values[n] if not n.is_constant else _constant(n),
+                value=trace.values[n] if not n.is_constant else constant(n)[..., 0].astype(float),
                 adjoint=reverse.adjoints.get(n),
                 within=indices[sums[n]] if n in sums else -1,
-                fix=known_fix(n, trace.names) if computed else "",
+                fix=safer_operation(n, trace.names) if n.op in SAFER else "",
             )
         )
     return result
@@ -396,11 +396,6 @@ def _nodes(graph: Graph, trace: Trace, kernels: Kernels, scalar: str, drawing: P
 def _written(graph: Graph, node: Node, readable: Notation) -> str:
     """Return the formula of a node: the model's own text, or one in the user's names."""
     return graph.spans[node].line if graph.parts and node in graph.spans else readable.expression(node)
-
-
-def _constant(node: Node) -> Array:
-    values = np.array([float(number(v)) for v in node.values])
-    return np.broadcast_to(values[0], node.shape) if values.size == 1 else values.reshape(node.shape)
 
 
 class Call(NamedTuple):
@@ -428,24 +423,20 @@ class Kernels:
     """
 
     functions: list[Function] = field(default_factory=list)
-    _forward: dict[Any, Call] = field(default_factory=dict)
-    _pulls: dict[Any, dict[int, Pull]] = field(default_factory=dict)
-    _corners: dict[Any, Call] = field(default_factory=dict)
+    _calls: dict[Any, Call] = field(default_factory=dict)
+    _pulls: dict[Any, Pull] = field(default_factory=dict)
 
     def forward(self, node: Node) -> Call:
         """Return the call that computes a node from its arguments."""
-        key = _signature(node)
-        if key not in self._forward:
-            alone, arguments = standing_alone(node)
-            self._forward[key] = self._add(alone, arguments)
-        return self._forward[key]
+        key = "forward", _signature(node)
+        if key not in self._calls:
+            self._calls[key] = self._add(*standing_alone(node))
+        return self._calls[key]
 
     def pull(self, node: Node, position: int) -> Pull:
         """Return the calls of the VJP rule of a node for one argument."""
-        key = _signature(node)
+        key = _signature(node), position
         if key not in self._pulls:
-            self._pulls[key] = {}
-        if position not in self._pulls[key]:
             alone, arguments = standing_alone(node)
             adjoint = leaf(alone.shape, alone.dtype)
             active = {alone, alone.args[position]}
@@ -453,18 +444,18 @@ class Kernels:
             (contribution,) = reverse(graph, [(alone, adjoint)], active)[0]
             read = arguments | {ADJOINT: adjoint, RESULT: alone}
             slope = None if contribution.slope is None else self._add(contribution.slope, read)
-            self._pulls[key][position] = Pull(self._add(contribution.contribution, read), slope)
-        return self._pulls[key][position]
+            self._pulls[key] = Pull(self._add(contribution.contribution, read), slope)
+        return self._pulls[key]
 
     def corner(self, node: Node) -> Call:
         """Return the call that computes at which elements a node has its corner, from the node and its arguments."""
-        key = _signature(node)
-        if key not in self._corners:
+        key = "corner", _signature(node)
+        if key not in self._calls:
             alone, arguments = standing_alone(node)
             corner = OPERATIONS[node.op].corner
             assert corner is not None
-            self._corners[key] = self._add(corner.at(alone, *alone.settings, *alone.args), arguments | {RESULT: alone})
-        return self._corners[key]
+            self._calls[key] = self._add(corner.at(alone, *alone.settings, *alone.args), arguments | {RESULT: alone})
+        return self._calls[key]
 
     def _add(self, result: Node, read: Mapping[int, Node]) -> Call:
         """Add the function of a node that is computed from some others, which become its arguments."""

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
+from gradcli.graph.graph import computed_from
 from gradcli.graph.names import array_name
-from gradcli.graph.node import Node
 from gradcli.pages.results import Shown
 from gradcli.pages.sections import (
     Added,
@@ -113,7 +113,10 @@ def names_in(math: Math) -> Iterator[str]:
             for element in array.reshape(-1) if array.dtype == object else ():
                 yield from sorted(str(symbol) for symbol in getattr(element, "free_symbols", ()))
         case Computed(node, names):
-            yield from (names[n] for n in _read(node, names))
+            inner = computed_from(names, node.args)
+            yield from (
+                names[n] for n in dict.fromkeys([node, *node.args, *(a for m in inner for a in m.args)]) if n in names
+            )
         case Formula(_, inner):
             yield from names_in(inner)
         case Added(a, b) | Difference(a, b):
@@ -121,18 +124,3 @@ def names_in(math: Math) -> Iterator[str]:
         case Words(parts) | Product(parts) | Sum(parts) | Listed(parts) | Equal(parts):
             for part in parts:
                 yield from names_in(part)
-
-
-def _read(node: Node, names: Mapping[Node, str]) -> Iterator[Node]:
-    """Yield the node, if it has a name, and those with a name in terms of which it is written."""
-    if node in names:
-        yield node
-    pending, seen = [*node.args], {node}
-    while pending:
-        n = pending.pop()
-        if n not in seen:
-            seen.add(n)
-            if n in names:
-                yield n
-            else:
-                pending += n.args

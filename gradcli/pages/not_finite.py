@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 
 import numpy as np
 
 from gradcli.engine.evaluate import at_point, values_of
 from gradcli.errors import Notes
-from gradcli.graph.graph import Graph
+from gradcli.graph.graph import Graph, depending
 from gradcli.graph.names import element_names
 from gradcli.graph.node import Node, compare, const, elementwise
 from gradcli.graph.operations import OPERATIONS
@@ -20,7 +20,7 @@ from gradcli.pages.results import Array, Named
 
 _STATEMENT = 60  # characters of a statement in a warning, which is two lines then
 # By operation; {} is its input.
-_SAFER = {
+SAFER = {
     "sqrt": "`sqrt({} + eps)` with a small eps such as 1e-12",
     "rsqrt": "`rsqrt({} + eps)` with a small eps such as 1e-12",
     "norm": "`sqrt(sum({}**2) + eps)` with a small eps such as 1e-12",
@@ -49,34 +49,41 @@ _POLES = {"div": "ne", **dict.fromkeys(("sqrt", "rsqrt", "log", "log2", "log10",
 
 def origin(swept: Sweep, inputs: Named) -> str:
     """Return where in a sweep the first number arose that is not finite, in words."""
-    values = values_of(swept.graph, inputs, swept.traced())
-
-    def bad(node: Node) -> bool:
-        return not node.is_constant and not np.isfinite(values[node]).all()
-
-    if any(map(bad, swept.cotangents.values())):
+    values, is_bad = _evaluated(swept, inputs)
+    if any(map(is_bad, swept.cotangents.values())):
         return "v itself is not finite"
     for p in swept.passes:
-        if bad(p.contribution):
-            if (known := next(filter(bad, (p.node, *p.node.args)), None)) is not None:
-                return _value_origin(swept.graph, known, values)
+        if is_bad(p.contribution):
+            if (first := next(filter(is_bad, (p.node, *p.node.args)), None)) is not None:
+                return _value_origin(swept.graph, first, values)
             hidden = (values[p.adjoint] == 0).any() and np.isnan(values[p.contribution]).any()
             texts = f"it arises in {_words(p.node, swept.graph)}, whose local derivative is not finite here"
             return texts + ": 0·inf is nan" * bool(hidden)
     return "it arises where contributions are summed"
 
 
+def _evaluated(swept: Sweep, inputs: Named) -> tuple[Mapping[Node, Array], Callable[[Node], bool]]:
+    """Return the values of a sweep, and the function that returns whether a computed one is not finite."""
+    values = values_of(swept.graph, inputs, swept.traced())
+    return values, lambda node: not node.is_constant and not np.isfinite(values[node]).all()
+
+
 def _value_origin(graph: Graph, y: Node, values: Mapping[Node, Array]) -> str:
     """Return where a node's first number arose that is not finite, in words; `values` has all that it depends on."""
-    node = y
-    while (reads := not_finite_argument(node, values)) is not None:
-        node = reads
+    node = _first(y, values)
     if node.is_leaf:
         return f"the input {graph.labels[node]} itself is not finite"
     return f"it arises in {_words(node, graph)}, whose value is not finite"
 
 
-def not_finite_argument(node: Node, values: Mapping[Node, Array]) -> Node | None:
+def _first(node: Node, values: Mapping[Node, Array]) -> Node:
+    """Return the operation or leaf that a node's number comes from, which is not finite."""
+    while (read := _not_finite_argument(node, values)) is not None:
+        node = read
+    return node
+
+
+def _not_finite_argument(node: Node, values: Mapping[Node, Array]) -> Node | None:
     """Return an argument that is not finite where the node reads it."""
     for k, argument in enumerate(node.args):
         bad = ~np.isfinite(values[argument])
@@ -157,22 +164,15 @@ def safer(op: str, name: str) -> str:
     >>> safer("sqrt", "x")
     '`sqrt(x + eps)` with a small eps such as 1e-12'
     """
-    return _SAFER.get(op, _GENERAL).format(name)
+    return SAFER.get(op, _GENERAL).format(name)
 
 
-def known_fix(node: Node, names: Mapping[Node, str]) -> str:
-    """Return what keeps an operation finite, on its operand as it is written; "" where that is not known."""
-    from gradcli.notation.nodes import short_text
+def safer_operation(node: Node, names: Mapping[Node, str]) -> str:
+    """Return what keeps an operation finite, on its operand as it is written."""
+    from gradcli.notation.nodes import short_text  # where all is finite, nothing is written
 
-    if node.op not in _SAFER:
-        return ""
     operand = node.args[min(misbehaving(node.op), len(node.args) - 1)]
     return safer(node.op, short_text(operand, names, _SHORT) or names.get(operand, "x"))
-
-
-def harmless(op: str) -> int:
-    """Return a number at which an operation and its slopes are finite."""
-    return _FINITE.get(op, 1)
 
 
 def misbehaving(op: str) -> int:
@@ -188,7 +188,7 @@ def guard(op: str, condition: str, keeps: bool, where: str = "where", point: str
     >>> "n".join(guard("div", "n == 0", keeps=False)), "x".join(guard("log", "x > 0", keeps=True))
     ('where(n == 0, 1, n)', 'where(x > 0, x, 1)')
     """
-    number = f"{harmless(op)}{point}"
+    number = f"{_FINITE.get(op, 1)}{point}"
     return (f"{where}({condition}, ", f", {number})") if keeps else (f"{where}({condition}, {number}, ", ")")
 
 
@@ -207,45 +207,33 @@ def fixes(graph: Graph, wrt: Sequence[str], inputs: Named) -> str:
     if len(graph.nodes) > _NODES:
         return ""
     swept = sweep(graph, wrt)
-    values = values_of(swept.graph, inputs, swept.traced())
-
-    def bad(node: Node) -> bool:
-        return not node.is_constant and not np.isfinite(values[node]).all()
-
+    values, is_bad = _evaluated(swept, inputs)
     texts: dict[str, None] = {}
-    for p in swept.passes if not any(map(bad, swept.cotangents.values())) else ():
-        begins = p.slope is not None and bad(p.slope)  # whatever arrives from the operations behind it
-        if bad(p.contribution) and (begins or not bad(p.adjoint)):
-            node: Node | None = p.node
-            known = next(filter(bad, (p.node, *p.node.args)), None)
-            while known is not None:
-                node, known = known, not_finite_argument(known, values)
-            if node is not None and node.args and not (node.op in _ROOTS and np.isnan(values[node]).any()):
+    for p in swept.passes if not any(map(is_bad, swept.cotangents.values())) else ():
+        begins = p.slope is not None and is_bad(p.slope)  # whatever arrives from the operations behind it
+        if is_bad(p.contribution) and (begins or not is_bad(p.adjoint)):
+            node = _first(next(filter(is_bad, (p.node, *p.node.args)), p.node), values)
+            if node.args and not (node.op in _ROOTS and np.isnan(values[node]).any()):
                 texts[_fix(graph, node, bool(np.isnan(values[p.contribution]).any()))] = None
     return "; ".join(texts)
 
 
 def _fix(graph: Graph, node: Node, is_nan: bool) -> str:
     """Return an operation with its operand guarded, where its result is not used, or else kept from the pole."""
-    from gradcli.notation.nodes import short_text  # where all is finite, nothing is written
+    from gradcli.notation.nodes import short_text
 
-    i = min(misbehaving(node.op), len(node.args) - 1)
-    operand = node.args[i]
     before = {*graph.inputs.values(), *graph.nodes[: graph.nodes.index(node)]}
     names = {n: name for n, name in graph.labels.items() if n in before}  # those that its statement can read
     if is_nan and node.op in _POLES and _is_selected(graph, node):
-        guarded = elementwise("where", compare(_POLES[node.op], operand, const(0)), operand, const(harmless(node.op)))
-        if text := short_text(node.with_args((*node.args[:i], guarded, *node.args[i + 1 :])), names, _LINE):
+        args, i = [*node.args], misbehaving(node.op)
+        harmless = const(_FINITE.get(node.op, 1))
+        args[i] = elementwise("where", compare(_POLES[node.op], args[i], const(0)), args[i], harmless)
+        if text := short_text(node.with_args(tuple(args)), names, _LINE):
             return f"`{text}`: a `where` on the result is too late"
-    return safer(node.op, short_text(operand, names, _SHORT) or names.get(operand, "x"))
+    return safer_operation(node, names)
 
 
 def _is_selected(graph: Graph, node: Node) -> bool:
     """Return whether a `where` behind a node leaves elements of it out."""
-    behind = {node}
-    for n in graph.nodes:
-        if not behind.isdisjoint(n.args):
-            if OPERATIONS[n.op].selects and not behind.isdisjoint(n.args[1:]):
-                return True
-            behind.add(n)
-    return False
+    behind = depending(graph.nodes, [node])
+    return any(OPERATIONS[n.op].selects and not behind.isdisjoint(n.args[1:]) for n in graph.nodes if n.args)

@@ -15,11 +15,11 @@ import numpy as np
 from gradcli.engine.differences import along
 from gradcli.graph.construct import broadcast, total
 from gradcli.graph.graph import Graph
+from gradcli.graph.names import element_names
 from gradcli.graph.node import const, leaf
 from gradcli.graph.rewrite import are_equal, substituted
 from gradcli.pages.check.claim import Case, derivative
 from gradcli.pages.check.page import check_page
-from gradcli.pages.check.proof import entry_name
 from gradcli.pages.check.reasons import times_the_right_value
 from gradcli.pages.check.verdicts import WHY, CheckResult, Settings, Verdict, check
 from gradcli.pages.results import PLAIN
@@ -205,7 +205,7 @@ def _compared(call: Applied, position: int, array: Any, weights: Sequence[Any], 
     k = int(np.argmax(np.where(wrong, off, 0)))
     true = float(result.value[k])
     return Verdict(
-        *claim, "wrong", "points", points=1, wrong=1, entry=entry_name(shape, k),
+        *claim, "wrong", "points", points=1, wrong=1, entry=element_names("", shape)[k],
         at={call.names[position]: array[..., 0]},
         yours=float(yours[k]), true=true, difference=true, error=float(result.error[k]),
         why=_ratio(yours, result.value) or "it differs from the derivative",

@@ -297,13 +297,10 @@ def path_between(swept: Sweep, leaf: Node, output: Node) -> list[Pass] | None:
 
     None leads through a hook.
     """
-    incoming: dict[Node, list[Pass]] = {}
-    for p in swept.passes:
-        incoming.setdefault(p.argument, []).append(p)
     result: list[Pass] = []
     node = leaf
     while node is not output:
-        passes = [] if node in swept.hooks else incoming.get(node, [])
+        passes = [] if node in swept.hooks else swept.incoming.get(node, [])
         if len(passes) != 1 or len(result) == _LONGEST or not _multiplies(passes[0]):
             return None
         result.insert(0, passes[0])

@@ -53,13 +53,10 @@ def reasons(
         return
     whole, graph = graph, opened(graph)  # the definitions of calls have these operations
     swept = swept if graph is whole else sweep(graph, wrt)
-    passes: dict[Node, list[Pass]] = {}
-    for p in swept.passes:
-        passes.setdefault(p.argument, []).append(p)
     yield from _extrema(graph, swept)
-    yield from _softmax(graph, swept, passes, trace)
-    yield from _vectors(graph, passes, wrt, loss)
-    yield from _added_up(graph, passes, wrt)
+    yield from _softmax(graph, swept, trace)
+    yield from _vectors(graph, swept.incoming, wrt, loss)
+    yield from _added_up(graph, swept.incoming, wrt)
 
 
 def _extrema(graph: Graph, swept: Sweep) -> Iterator[str]:
@@ -74,8 +71,9 @@ def _extrema(graph: Graph, swept: Sweep) -> Iterator[str]:
             yield f"{op}: a small change of the others does not change {result}, so their slope is 0."
 
 
-def _softmax(graph: Graph, swept: Sweep, passes: Mapping[Node, Sequence[Pass]], trace: Trace | None) -> Iterator[str]:
+def _softmax(graph: Graph, swept: Sweep, trace: Trace | None) -> Iterator[str]:
     """Yield the derivative of log(softmax(z)) by z, for the first such pair in the system."""
+    passes = swept.incoming
     for node in graph.nodes:
         scores = _scores(node)
         if scores is None or scores not in passes:

@@ -13,7 +13,7 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 from gradcli.errors import InputError
-from gradcli.graph.graph import Graph, appearance
+from gradcli.graph.graph import Graph, appearance, scheduled
 from gradcli.graph.names import adjoint_name, indexed_name
 from gradcli.graph.node import Node, leaf, operand
 from gradcli.graph.operations import OPERATIONS
@@ -70,7 +70,7 @@ def rule(p: Pass, names: Mapping[Node, str], adjoint: str, to: str, adds: bool) 
     if OPERATIONS[p.node.op].kind == "call" and p.node.op not in _WORDS:
         contribution = shortened(contribution, [pulled.node, pulled.g, *pulled.originals])
     # Only the names that the rule reads: a stack of 5,000 numbers has 5,000 arguments, and a rule for each.
-    called = {n: names.get(pulled.originals[n]) for n in _read(contribution) if n in pulled.originals}
+    called = {n: names.get(pulled.originals[n]) for n in scheduled([contribution]) if n in pulled.originals}
     known = {n: name for n, name in called.items() if name is not None}
     known |= {pulled.node: names[p.node], pulled.g: adjoint}
     return _contribution(pulled.node, contribution, known, (names[p.argument], to), adjoint, "+=" if adds else "=")
@@ -101,16 +101,6 @@ def _pulled(node: Node) -> _Pulled:
     g = leaf(alone.shape)
     originals = dict(zip(arguments, node.args, strict=True))
     return _Pulled(alone, originals, g, contributions_of(alone, g))
-
-
-def _read(node: Node) -> set[Node]:
-    """Return a node and all that it is computed from."""
-    result, waiting = {node}, [node]
-    while waiting:
-        new = {*waiting.pop().args} - result
-        result |= new
-        waiting += new
-    return result
 
 
 def slopes(passes: Sequence[Pass], names: Mapping[Node, str]) -> Formula:

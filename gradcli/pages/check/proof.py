@@ -14,7 +14,7 @@ import numpy as np
 from gradcli.graph.construct import spread
 from gradcli.graph.graph import scheduled
 from gradcli.graph.kinds import is_symmetric_matrix
-from gradcli.graph.names import ElementName, element_names
+from gradcli.graph.names import ElementName
 from gradcli.graph.node import Node, operands
 from gradcli.graph.rewrite import substituted
 from gradcli.notation.numbers import array_text
@@ -67,17 +67,13 @@ def _report(
     shown: Shown, cases: Sequence[Case], question: tuple[int, int | None], report: Callable[[Proof], None]
 ) -> None:
     """Report better and better proofs of a claim."""
-    index, wrong = question
-    for result in _proofs(shown, cases[index], wrong):
-        report(result)
-
-
-def _proofs(shown: Shown, case: Case, wrong: int | None) -> Iterator[Proof]:
-    """Yield better and better proofs."""
     from gradcli.algebra.formulas import TooDeepError
 
+    index, wrong = question
+    case = cases[index]
     with suppress(TooDeepError):
-        yield from _of_a_right_one(shown, case) if wrong is None else _of_a_wrong_one(shown, case, wrong)
+        for result in _of_a_right_one(shown, case) if wrong is None else _of_a_wrong_one(shown, case, wrong):
+            report(result)
 
 
 def _of_a_wrong_one(shown: Shown, case: Case, wrong: int) -> Iterator[Proof]:
@@ -279,12 +275,3 @@ def _signed(shown: Shown, term: Any) -> str:
     """Return a term with its sign: `+ x*cos(x)`."""
     minus = term.could_extract_minus_sign()
     return f"{'-' if minus else '+'} {shown.formula(-term if minus else term)}"
-
-
-def entry_name(shape: tuple[int, ...], entry: int) -> str:
-    """Return the place of an entry: `[0,1]`; nothing of a scalar.
-
-    >>> entry_name((2, 2), 1), entry_name((), 0)
-    ('[0,1]', '')
-    """
-    return element_names("", shape)[entry] if shape else ""
