@@ -14,7 +14,7 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 from gradcli.record.record import CallSite, Operation, Span
-from gradcli.script.errors.syntax import last_name, parsed
+from gradcli.script.errors.syntax import last_name, parsed, within
 
 _LONG = 24  # characters of a name that is written as the script has it
 
@@ -183,9 +183,7 @@ def _plain_call(node: ast.expr) -> str:
 
 
 def _root(node: ast.expr) -> str:
-    while isinstance(node, ast.Attribute):
-        node = node.value
-    return node.id if isinstance(node, ast.Name) else ""
+    return str(getattr(within(node, ast.Attribute), "id", ""))
 
 
 @lru_cache(maxsize=8)

@@ -17,6 +17,7 @@ from gradcli.process.script import Script
 from gradcli.record.naming import script_frames
 from gradcli.report.documents.html import STYLE, without_style
 from gradcli.report.live.live_page import document, live_section, say, text, word
+from gradcli.script.errors.syntax import parsed, parts
 from gradcli.script.loops import folded_loops
 from gradcli.script.pages.effects import RETURNED
 from gradcli.script.passed import gradients_by_line, result_of
@@ -141,15 +142,9 @@ class LiveDocument(Printed):
 
 def _ends(source: str) -> dict[int, int]:
     """Return the last line of the statement that each line is in, of those of several lines that hold no others."""
-    try:
-        tree = ast.parse(source)
-    except (SyntaxError, ValueError, RecursionError):
-        return {}
-    result: dict[int, int | None] = {}
-    for node in ast.walk(tree):
-        if isinstance(node, ast.stmt) and not hasattr(node, "body"):
-            result.update(dict.fromkeys(range(node.lineno, (node.end_lineno or node.lineno) + 1), node.end_lineno))
-    return {line: end for line, end in result.items() if end is not None}
+    simple = [n for n in parts(parsed(source), ast.stmt) if not hasattr(n, "body")]
+    ends = [(n, n.end_lineno or n.lineno) for n in simple]
+    return {line: end for n, end in ends for line in range(n.lineno, end + 1)}
 
 
 def _printed(printed: str) -> str:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from gradcli.record.numbers import Numbers
 from gradcli.record.record import Contribution
+from gradcli.script.errors.syntax import parsed, parts, start
 from gradcli.script.system import Recorded
 
 _MANY = 3  # gradients that are counted
@@ -59,25 +60,14 @@ def gradients_by_line(recorded: Recorded, source: str, file: str) -> dict[int, s
                 name = recorded.names.get(q, "")
                 shown = _sized(f"∂{loss}/∂{name}", call.received[o.id, k]) if name else ""
                 result[o.site.line] = shown or result.get(o.site.line, "")
-    assigned = dict(reversed([*_assigned(source)]))
+    stored = [n for n in parts(parsed(source), ast.Name) if isinstance(n.ctx, ast.Store)]
+    assigned = {n.id: n.lineno for n in sorted(stored, key=start, reverse=True)}
     leaves: dict[int, list[Contribution]] = {}
     for c in call.leaves:
         name = recorded.names.get(c.quantity, "")
         if line := assigned.get(name.partition(".")[0].partition("[")[0]):
             leaves.setdefault(line, []).append(c)
     return result | {line: _gradients(recorded, some) for line, some in leaves.items()}
-
-
-def _assigned(source: str) -> Iterator[tuple[str, int]]:
-    """Yield the names that the statements of a script assign, with their lines, from the first on."""
-    try:
-        tree = ast.parse(source)
-    except (SyntaxError, ValueError, RecursionError):
-        return
-    for statement in tree.body:
-        for node in ast.walk(statement):
-            if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
-                yield node.id, node.lineno
 
 
 def _sized(name: str, numbers: Numbers) -> str:

@@ -15,8 +15,6 @@ from gradcli.script.scene import CallScene
 from gradcli.text.bars import curve
 from gradcli.text.wrapping import in_words
 
-Array = np.ndarray[Any, Any]
-
 _LEAST = 3  # rounds that are worth a curve
 _NAMED = 3  # leaves that are listed one by one
 _LONG = 40  # characters of a sum that is shown

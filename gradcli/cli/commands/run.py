@@ -234,28 +234,6 @@ def _destination(script: Script, options: RunOptions, style: str, keeps: bool) -
     return Printed(style == "json" and not options.quiet and not keeps, keeps)
 
 
-def _terminal_stops(options: RunOptions, style: str, keeps: bool) -> Printed:
-    """Return where pages go that are explored.
-
-    Errors: `InputError` where there is no terminal, and for options that leave no page on it.
-    """
-    from gradcli.cli.commands.explore import check_terminal, has_unicode
-
-    if not options.pages or style != "table" or keeps:
-        hint = _without(options, **{"-f": style != "table", "--output": keeps})
-        raise option_error("--explore", "--explore stops at each page on the terminal", hint)
-    check_terminal("gradcli run SCRIPT.py")
-    from gradcli.explore.scripts import Stops
-
-    return Stops(has_unicode())
-
-
-def _without(options: RunOptions, **more: bool) -> str:
-    """Return the hint to leave out those options that no page is shown with, as far as they are given."""
-    given = {"--quiet": options.quiet, "--check": options.checks, **more}
-    return f"leave out {in_words([name for name in given if given[name]])}"
-
-
 def _uses_torch(script: Script, options: RunOptions) -> bool:
     """Return whether a script runs under the user's own PyTorch: where that is wanted, or where its imports need it.
 
@@ -290,7 +268,8 @@ def _listener(
     Errors: `InputError` for a picture where no call is explained, and for a check under PyTorch.
     """
     if options.graph is not None and not options.pages:
-        raise option_error("--graph", "--graph draws a call that is explained", _without(options))
+        without = in_words(["--quiet"] * options.quiet + ["--check"] * options.checks)
+        raise option_error("--graph", "--graph draws a call that is explained", f"leave out {without}")
     if options.checks and uses_torch:
         raise option_error(
             "--check",

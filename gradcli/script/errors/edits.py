@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence
 
 from gradcli.script.errors.source import Edit, Text
 from gradcli.script.errors.syntax import Position, end, start, tokens
@@ -56,9 +55,3 @@ def appended(call: ast.Call, argument: str, text: Text) -> list[Edit]:
     position = (end(call)[0], end(call)[1] - 1)
     *_, last, _ = tokens(text.of(call))
     return [(position, position, argument if last in ("(", ",") else f", {argument}")]
-
-
-def listed(node: ast.expr, values: Sequence[ast.expr], text: Text) -> list[Edit]:
-    """Replace an expression by a tuple of values."""
-    words = ", ".join(text.of(v) if hasattr(v, "lineno") else ast.unparse(v) for v in values)
-    return instead(node, f"({words})" if "\n" in words else words)

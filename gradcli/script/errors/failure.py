@@ -16,7 +16,7 @@ from gradcli.process.script import Script
 from gradcli.process.tracebacks import text_of
 from gradcli.record.naming import Names, is_tensor, names_of, script_frames
 from gradcli.record.record import Operation, Quantity
-from gradcli.script.errors.source import Change, Text, text_at
+from gradcli.script.errors.source import Change, Edit, Text, text_at
 from gradcli.script.errors.syntax import N, Position, called, end, parts, start
 from gradcli.script.known import Known, Line, line_at, line_of
 from gradcli.script.scene import CallScene, Scene
@@ -87,6 +87,10 @@ class Failure(Scene):
         """Return a line that is running, which does not fail, as the position of an error."""
         frame, ends = next(script_frames()), ((line, 0), (line, sys.maxsize))
         return cls(scene.script, line, scene.names, frame, "", *ends, known=scene.known)
+
+    def answer(self, reason: str, fix: str, edits: Sequence[Edit] = (), topic: str = "") -> Answer:
+        """Return the answer whose fix is some edits of the file in which it arose."""
+        return Answer(reason, fix, self.text.edited(edits), topic)
 
     def quantity(self, q: int | Quantity) -> Quantity:
         """Return a quantity of the record, or one that stands for a tensor."""

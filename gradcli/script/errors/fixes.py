@@ -16,6 +16,7 @@ from gradcli.script.errors import edits
 from gradcli.script.errors.failure import Failure, is_whole
 from gradcli.script.errors.source import Change, Text
 from gradcli.script.errors.syntax import (
+    argument,
     called,
     calls,
     elements,
@@ -26,6 +27,7 @@ from gradcli.script.errors.syntax import (
     parts,
     receiver_of,
     start,
+    within,
 )
 
 _OFF = ("no_grad", "inference_mode")  # where nothing is recorded
@@ -126,8 +128,7 @@ def weighted(text: Text, call: ast.Call) -> tuple[str, ast.expr | None]:
     """Return the code of y and the expression of v in a call of backward or grad."""
     is_grad, receiver = called(call) == "grad", receiver_of(call)
     is_argument = is_grad or receiver is None  # y is
-    named = keyword(call, "gradient", "grad_outputs")
-    weight = next(iter(call.args[2 if is_grad else int(is_argument) :]), named.value if named else None)
+    weight = argument(call, 2 if is_grad else int(is_argument), "gradient", "grad_outputs")
     y = call.args[0] if is_argument and call.args else receiver
     return "" if y is None else _bare(text, y), weight
 
@@ -145,14 +146,7 @@ def recorded(text: Text) -> list[Change]:
 
 def of_module(at: Failure, candidates: Sequence[ast.Call], module: ModuleType = np) -> list[ast.Call]:
     """Return the calls of a module's functions among some: np.sin, np.linalg.norm."""
-    result = []
-    for call in candidates:
-        function = call.func
-        while isinstance(function, ast.Attribute):
-            function = function.value
-        if at.value(function) is module:
-            result.append(call)
-    return result
+    return [call for call in candidates if at.value(within(call.func, ast.Attribute)) is module]
 
 
 def torch_has(name: str) -> bool:
@@ -174,10 +168,10 @@ def detached(at: Failure) -> list[Change]:
     for call in at.text.calls("numpy"):
         return at.text.edited(edits.before_call(call, ".detach()"))
     arguments = [c.args[0] for c in of_module(at, at.failed_calls()) if c.args]
-    for argument in sorted(arguments, key=lambda a: not getattr(at.value(a), "requires_grad", False)):
-        is_list = isinstance(argument, ast.List | ast.ListComp) or isinstance(at.value(argument), list)
-        new = f"[e.detach() for e in {at.text.of(argument)}]" if is_list else f"{_bare(at.text, argument)}.detach()"
-        return at.text.edited(edits.instead(argument, new))
+    for x in sorted(arguments, key=lambda a: not getattr(at.value(a), "requires_grad", False)):
+        is_list = isinstance(x, ast.List | ast.ListComp) or isinstance(at.value(x), list)
+        new = f"[e.detach() for e in {at.text.of(x)}]" if is_list else f"{_bare(at.text, x)}.detach()"
+        return at.text.edited(edits.instead(x, new))
     return []
 
 

@@ -20,6 +20,7 @@ from gradcli.script.errors.syntax import (
     keyword,
     last_name,
     owner_of,
+    parsed,
     parts,
     receiver_of,
     start,
@@ -106,17 +107,10 @@ class History:
 
     def kept(self) -> list[Change]:
         """Return the changes that keep the values in the graph: tensors for numbers, PyTorch for NumPy."""
-        result: dict[ast.stmt, dict[Edit, None]] = {}
-        for expression in self.way:
-            statement = self.text.on(expression.lineno).statement
-            for node in ast.walk(expression):
-                result.setdefault(statement, {}).update(dict.fromkeys(self._edits(node, statement)))
-        changes = [c for edits in sorted(map(sorted, result.values())) for c in self.text.edited(edits)]
-        try:
-            ast.parse(changed(self.text.source, changes))
-        except SyntaxError:
-            return []
-        return changes if self.has_edits and not self.needs_numpy else []
+        nodes = [(n, self.text.on(e.lineno).statement) for e in self.way for n in ast.walk(e)]
+        changes = self.text.edited([edit for node, statement in nodes for edit in self._edits(node, statement)])
+        is_right = bool(parsed(changed(self.text.source, changes)).body)
+        return changes if is_right and self.has_edits and not self.needs_numpy else []
 
     def _edits(self, node: ast.AST, statement: Any) -> Iterator[Edit]:
         """Yield the edits of a node, if numbers were detached in it or before it."""

@@ -157,8 +157,8 @@ def numpy_of(at: Failure) -> Answer:
     for node in (n for e in parts(at.text.statement, ast.BinOp) for n in (e.left, e.right)):
         if isinstance(at.value(node), np.ndarray):
             code = at.text.of(node)
-            change = at.text.edited(edits.instead(node, f"torch.as_tensor({code})"))
-            return Answer(f"{code} is a NumPy array, so NumPy would compute this. {reason}", "make it a tensor", change)
+            said = f"{code} is a NumPy array, so NumPy would compute this. {reason}"
+            return at.answer(said, "make it a tensor", edits.instead(node, f"torch.as_tensor({code})"))
     for place in (at, *at.callers):
         roots = [receiver_of(c) for c in calls(place.text.tree, "backward") if c.lineno > place.line]
         for root in filter(None, roots):
@@ -199,8 +199,7 @@ def kind_of_v(at: Failure, *_: str) -> Answer | None:
         code = at.text.of(weight)
         new = f"torch.full_like({y}, {code})" if isinstance(v, int | float) else f"torch.as_tensor({code})"
         reason = f"v = ∂L/∂{y} must be a tensor of the shape of {y}, and {code} is not a tensor."
-        changes = at.text.edited(edits.instead(weight, new))
-        return Answer(reason, "pass a tensor", changes, "gradient-argument")
+        return at.answer(reason, "pass a tensor", edits.instead(weight, new), "gradient-argument")
     return None
 
 
@@ -265,12 +264,6 @@ def nan(at: Failure, number: int) -> Answer:
     if (answer := finite.not_finite_answer(at, at.known.record.backwards[-1])) is not None:
         return replace(answer, reason=f"{answer.reason[0].upper()}{answer.reason[1:]}.")
     return Answer(f"{operation.grad_fn} at {at.code_of(operation)} returned nan.", "look at its arguments")
-
-
-def other_count(at: Failure, name: str, expected: int, count: int) -> Answer:
-    """Return the answer where a backward returns another number of gradients than forward has arguments."""
-    reason = f"backward returns a gradient for each argument of forward, None for what has none: {expected} of them."
-    return Answer(reason, f"return {expected} gradients in place of {count}")
 
 
 def asserted(at: Failure) -> Answer | None:

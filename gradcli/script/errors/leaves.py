@@ -9,7 +9,7 @@ from gradcli.script.errors import edits
 from gradcli.script.errors.failure import Answer, Failure
 from gradcli.script.errors.history import History, detached_answer
 from gradcli.script.errors.source import Change, Text
-from gradcli.script.errors.syntax import called, calls, keyword, parts, requires_target, start
+from gradcli.script.errors.syntax import called, calls, keyword, parts, requires_target, start, within
 
 # Functions that make tensors, and take requires_grad.
 MAKERS = {
@@ -33,10 +33,7 @@ def requiring(text: Text, name: str, x: Quantity | None = None) -> list[Change]:
     `x` is the quantity of that name: its numbers may be integers, which cannot.
     """
     for part in filter(None, map(requires_target, text.statements())):  # x for x[0] in x[0].requires_grad_()
-        whole = part
-        while isinstance(whole, ast.Subscript):
-            whole = whole.value
-        if whole is not part and text.of(whole) == name:
+        if isinstance(part, ast.Subscript) and text.of(within(part, ast.Subscript)) == name:
             return text.edited(edits.instead(part, name))
     are_whole = x is not None and not x.dtype.startswith(("float", "bfloat"))
     real = ".float()" * are_whole
@@ -112,9 +109,9 @@ def of_old_type(at: Failure, *_: str) -> Answer | None:
             name = at.text.of(call.func)
             dtype = "torch.float64" if name.endswith("DoubleTensor") else "torch.float32"
             added = [] if keyword(call, "dtype") else edits.appended(call, f"dtype={dtype}", at.text)
-            changes = at.text.edited([*edits.renamed(call, "tensor"), *added])
+            new = [*edits.renamed(call, "tensor"), *added]
             reason = f"{name} takes neither requires_grad nor dtype."
-            return Answer(reason, "use torch.tensor, which does", changes, "leaf-and-intermediate")
+            return at.answer(reason, "use torch.tensor, which does", new, "leaf-and-intermediate")
     return None
 
 

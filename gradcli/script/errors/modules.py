@@ -32,10 +32,8 @@ _PACKAGES = {
 }
 
 
-def missing(at: Failure, name: str) -> Answer | None:
-    """Return the answer about a module of Python's that is not installed; None for one in a package that is."""
-    if "." in name:
-        return None
+def missing(at: Failure, name: str) -> Answer:
+    """Return the answer about a module of Python's that is not installed."""
     reason = f"{at.code(at.line)} needs `{name}`, and the Python that runs gradcli has no module of this name."
     command = f"`python -m pip install {_PACKAGES.get(name, name)}`"
     fix = f"{command} where gradcli is installed, if it is a package; a file of yours must be beside the script"
@@ -221,12 +219,13 @@ def loaded(at: Failure, own: Mapping[str, Any], saved: Mapping[str, Any]) -> Ans
     for key, value in saved.items():
         if isinstance(value, list) and {*own} <= {*value}:
             reason = f"the state is one of several entries of what was saved: that of `{key}`."
-            changes = at.text.edited(edits.instead(call.args[0], f'{code}["{key}"]')) if call is not None else []
-            return Answer(reason, "load that entry", changes)
+            new = edits.instead(call.args[0], f'{code}["{key}"]') if call is not None else []
+            return at.answer(reason, "load that entry", new)
     if prefix := _prefix(own, saved):
         reason = f"the saved names begin with `{prefix}`, as in `{next(iter(saved))}`, and those of the module do not."
-        new = f'{{k.removeprefix("{prefix}"): x for k, x in {code}.items()}}'
-        return Answer(reason, f"remove that from each name: `{new}`")
+        return Answer(
+            reason, f'remove that from each name: `{{k.removeprefix("{prefix}"): x for k, x in {code}.items()}}`'
+        )
     if prefix := _prefix(saved, own):
         reason = f"the names of the module begin with `{prefix}`, as in `{next(iter(own))}`, and the saved ones do not."
         return Answer(reason, f'add that to each name: `{{"{prefix}" + k: x for k, x in {code}.items()}}`')
@@ -270,8 +269,8 @@ def no_state(at: Failure, *_: Any) -> Answer | None:
     for call in at.failed_calls("load_state_dict", least=1):
         value, code = at.value(call.args[0]), at.text.of(call.args[0])
         if is_module(value):
-            changes = at.text.edited(edits.behind(call.args[0], ".state_dict()"))
-            return Answer(f"load_state_dict takes a state, and {code} is a module.", "pass its state", changes)
+            reason = f"load_state_dict takes a state, and {code} is a module."
+            return at.answer(reason, "pass its state", edits.behind(call.args[0], ".state_dict()"))
         if isinstance(value, str):
             reason = "load_state_dict takes a state, and not the name of a file."
             return Answer(reason, f"load the file first, torch.load({code})")

@@ -13,7 +13,7 @@ from gradcli.script.errors import custom, edits
 from gradcli.script.errors.failure import Answer, Failure, dtype_of, is_module, is_whole
 from gradcli.script.errors.fixes import resized
 from gradcli.script.errors.source import Change, Edit
-from gradcli.script.errors.syntax import called, elements, end, integer, keyword, owner_of
+from gradcli.script.errors.syntax import argument, called, elements, end, integer, owner_of
 from gradcli.text.wrapping import in_words
 
 _MADE = {"double": "float64", "long": "int64", "int": "int32", "byte": "uint8"}  # by the methods of these names
@@ -41,7 +41,7 @@ def elsewhere(at: Failure, module: str, name: str) -> Answer | None:
     homes = [m for m, names in pytorch_names().items() if m.startswith("torch") and name in names]
     for node in [n for n in at.failed_parts(ast.Attribute) if n.attr == name and homes]:
         new = f"{homes[0]}.{name}"
-        return Answer(f"PyTorch has no {module}.{name}.", f"it is {new}", at.text.edited(edits.instead(node, new)))
+        return at.answer(f"PyTorch has no {module}.{name}.", f"it is {new}", edits.instead(node, new))
     return None
 
 
@@ -50,9 +50,9 @@ def overcalled(at: Failure) -> Answer | None:
     for call in at.failed_calls():
         if is_tensor(at.value(owner_of(call))) and not callable(at.value(call.func)):
             new = f"[{at.text.of(call.args[0])}]" if call.args else ""
-            changes = at.text.edited([(end(call.func), end(call), new)])
             reason = f"{at.text.of(call.func)} is a value, not a method."
-            return Answer(reason, f"read it, without {'()' if not new else 'a call'}", changes)
+            fix = f"read it, without {'a call' if new else '()'}"
+            return at.answer(reason, fix, [(end(call.func), end(call), new)])
     return None
 
 
@@ -73,10 +73,9 @@ def of_a_tuple(at: Failure, *_: str) -> Answer | None:
     for node in at.failed_parts(ast.Name):
         x = at.value(node)
         if isinstance(x, tuple) and x and is_tensor(x[0]):
-            reason = (
-                f"{node.id} is a tuple of {len(x)}, not a tensor: an LSTM, for one, returns its output and its state."
-            )
-            return Answer(reason, "use the element that is needed", at.text.edited(edits.behind(node, "[0]")), "layers")
+            reason = f"{node.id} is a tuple of {len(x)}, not a tensor: "
+            reason += "an LSTM, for one, returns its output and its state."
+            return at.answer(reason, "use the element that is needed", edits.behind(node, "[0]"), "layers")
     return None
 
 
@@ -96,9 +95,8 @@ def single_state(at: Failure, *_: int) -> Answer | None:
         state = call.args[1]
         if type(at.value(call.func)).__name__ == "LSTM" and is_tensor(at.value(state)):
             h = at.text.of(state)
-            changes = at.text.edited(edits.instead(state, f"({h}, torch.zeros_like({h}))"))
             reason = f"the state of an LSTM is a pair, the output h and the memory c, and {h} is one tensor."
-            return Answer(reason, "pass both", changes)
+            return at.answer(reason, "pass both", edits.instead(state, f"({h}, torch.zeros_like({h}))"))
     return None
 
 
@@ -110,10 +108,8 @@ def mismatch(at: Failure, dtype: Any) -> Answer:
     if at.text.calls("gradgradcheck"):
         if (answer := custom.kept(at)) is not None:
             return answer
-        reason = (
-            "the derivative of the gradient differs from finite differences: double backward goes through v and "
-            "saved_tensors, and treats anything else in ctx as a constant."
-        )
+        reason = "the derivative of the gradient differs from finite differences: double backward goes through v and "
+        reason += "saved_tensors, and treats anything else in ctx as a constant."
         return Answer(reason, "save inputs and outputs only, ctx.save_for_backward(x), and compute the rest from them")
     reason = "the gradient differs from finite differences: a backward is not the derivative of its forward"
     fix = "gradcli run --check shows each Function's backward beside the derivative"
@@ -128,7 +124,7 @@ def dtypes(at: Failure, *_: str) -> Answer:
     reason = "a product needs operands of one dtype, and PyTorch does not convert them."
     for node, dtype, changed in _not_float32(at):
         said = f"{at.text.of(node)} is {dtype}, and the rest is float32: {reason}"
-        return Answer(said, "convert it to float32", at.text.edited(changed))
+        return at.answer(said, "convert it to float32", changed)
     return Answer(reason, "convert both to the same dtype: .float(), or .double()")
 
 
@@ -158,9 +154,8 @@ def broadcast(at: Failure, a: int, b: int, axis: int) -> Answer:
         if shapes:
             said = " and ".join(f"{at.text.of(n)} has the shape {shape}" for n, shape in shapes.items())
             rows = shapes.get(node.left, ())[:1] == (b,) and axis == 1
-            changes = at.text.edited(edits.behind(node.right, ".unsqueeze(1)")) if rows else []
             said += f"; counted from the last axis, {rule}; here they are {a} and {b} at axis {axis}."
-            return Answer(said, fix, changes)
+            return at.answer(said, fix, edits.behind(node.right, ".unsqueeze(1)") if rows else [])
     return Answer(f"counted from the last axis, {rule}: here they are {a} and {b} at axis {axis}.", fix)
 
 
@@ -172,14 +167,11 @@ def matrices(at: Failure, rows: int, size: int, expected: int, columns: int) -> 
         name = at.text.of(layers[-1].func) if layers else "this layer"
         reason = f"{name} takes {expected} inputs, and each of the {rows} samples has {size}."
         return Answer(reason, f"create the layer with {size} inputs", changes)
-    reason = (
-        f"the rows of the left matrix have {size} elements, and the columns of the right one {expected}: these must be "
-        "equal."
-    )
+    reason = f"the rows of the left matrix have {size} elements, "
+    reason += f"and the columns of the right one {expected}: these must be equal."
     transposed = [1] * (size == columns) + [0] * (rows == expected)
     for factors in _products(at) if transposed else ():
-        changes = at.text.edited(edits.behind(factors[transposed[0]], ".T"))
-        return Answer(reason, "transpose the matrix", changes)
+        return at.answer(reason, "transpose the matrix", edits.behind(factors[transposed[0]], ".T"))
     return Answer(reason, "use matrices of shapes n x k and k x m")
 
 
@@ -196,20 +188,16 @@ def _products(at: Failure) -> Iterator[tuple[ast.expr, ast.expr]]:
 def joined(at: Failure, axis: int, tensors: Sequence[int]) -> Answer:
     """Return the answer about tensors of different sizes that are joined along an axis."""
     shapes = [at.quantity(x).shape for x in tensors]
-    reason = (
-        f"the tensors have the shapes {_listed(shapes)}, and are joined along axis {axis}: their other sizes must be "
-    )
-    reason += "equal."
+    reason = f"the tensors have the shapes {_listed(shapes)}, and are joined along axis {axis}: "
+    reason += "their other sizes must be equal."
     differ = [k for k in range(len(shapes[0])) if len({s[k] for s in shapes}) > 1]
     if len(differ) != 1:
         return Answer(reason, "cut, pad, reshape or transpose them to the same sizes")
-    changes: list[Change] = []
+    new: list[Edit] = []
     for call in at.failed_calls(*_CATS):
-        option = keyword(call, "dim", "axis")
-        position = option.value if option else next(iter(call.args[1:]), None)
-        new = edits.instead(position, str(differ[0])) if position else edits.appended(call, f"dim={differ[0]}", at.text)
-        changes = at.text.edited(new)
-    return Answer(reason, f"join them along axis {differ[0]}, where they differ", changes)
+        dim = argument(call, 1, "dim", "axis")
+        new = edits.instead(dim, str(differ[0])) if dim else edits.appended(call, f"dim={differ[0]}", at.text)
+    return at.answer(reason, f"join them along axis {differ[0]}, where they differ", new)
 
 
 def stacked(at: Failure, axis: int, tensors: Sequence[int]) -> Answer:
@@ -257,8 +245,7 @@ def element(at: Failure, index: int, axis: int, size: int) -> Answer:
     for part in elements(node.slice) if node is not None and size else ():
         if integer(part) == index:
             which, end_ = ("first", "0") if index < 0 else ("last", "-1")
-            changes = at.text.edited(edits.instead(part, end_))
-            return Answer(reason, f"the {which} along an axis is element {end_}", changes)
+            return at.answer(reason, f"the {which} along an axis is element {end_}", edits.instead(part, end_))
         if isinstance(part, ast.Name) and type(at.value(part)) is int and at.value(part) == index:
             return Answer(reason, f"count to the size of the axis, {name}.shape[{axis}]")
     return Answer(reason, "use an index that is there")
@@ -269,25 +256,21 @@ def axis(at: Failure, low: int, high: int, dim: int) -> Answer:
     known = f"the axes 0 to {high}, or -1 to {low} from the last" if high else "axis 0 alone, which is also -1"
     for call in at.failed_calls():
         operands = [n for n in (owner_of(call), *call.args) if n is not None and _has_rank(at.value(n), high + 1)]
-        name = (
-            f"{at.text.of(operands[0])}, of shape {tuple(at.value(operands[0]).shape)}," if operands else "the tensor"
-        )
-        reason = f"{name} has {known}: there is no axis {dim}."
+        shapes = [f"{at.text.of(n)}, of shape {tuple(at.value(n).shape)}," for n in operands]
+        reason = f"{next(iter(shapes), 'the tensor')} has {known}: there is no axis {dim}."
         if called(call) in ("unsqueeze", "stack"):
             reason = f"the new axis can be one of 0 to {high}, or -1 to {low} from the last, and not {dim}."
         vectors = elements(call.args[0]) if call.args else []
         if called(call) in _CATS and vectors and all(_has_rank(at.value(p), 1) for p in vectors):
             names = in_words([at.text.of(p) for p in vectors])
             said = f"{names} {'are vectors' if len(vectors) > 1 else 'is a vector'}, with axis 0 alone."
-            changes = at.text.edited(edits.instead(call.func, "torch.stack"))
-            return Answer(said, "stack vectors as the columns of a matrix", changes)
+            fix = "stack vectors as the columns of a matrix"
+            return at.answer(said, fix, edits.instead(call.func, "torch.stack"))
         if called(call) in ("transpose", "swapaxes", "swapdims") and not high:
             return Answer(reason, "make it a column, x.unsqueeze(1): a vector has no transpose")
-        for node in (*(k.value for k in call.keywords if k.arg in ("dim", "axis")), *call.args):
-            if integer(node) == dim:
-                changes = at.text.edited(edits.instead(node, "-1"))
-                return Answer(reason, "use an axis that is there: -1 is the last", changes)
-        return Answer(reason, "use an axis that is there: -1 is the last")
+        given = (*(k.value for k in call.keywords if k.arg in ("dim", "axis")), *call.args)
+        new = next((edits.instead(node, "-1") for node in given if integer(node) == dim), [])
+        return at.answer(reason, "use an axis that is there: -1 is the last", new)
     return Answer(f"the tensor has {known}: there is no axis {dim}.", "use an axis that is there")
 
 
@@ -297,10 +280,9 @@ def of_a_shape(at: Failure, *_: str) -> Answer | None:
         owner = node.value
         if isinstance(owner, ast.Attribute) and owner.attr == "shape" and is_tensor(at.value(owner.value)):
             shape = tuple(at.value(owner))
-            reason = f"{at.text.of(owner.value)} has the shape {shape}, which has {len(shape)} size"
-            return Answer(
-                f"{reason}{'s' * (len(shape) != 1)}.", "use an axis that is there: -1 is the last", (), "shapes"
-            )
+            sizes = f"{len(shape)} size{'s' * (len(shape) != 1)}"
+            reason = f"{at.text.of(owner.value)} has the shape {shape}, which has {sizes}."
+            return Answer(reason, "use an axis that is there: -1 is the last", topic="shapes")
     return None
 
 

@@ -24,6 +24,7 @@ from gradcli.script.errors.syntax import (
     parsed,
     parts,
     start,
+    within,
 )
 from gradcli.script.known import Line, line_of
 from gradcli.script.scene import Scene
@@ -344,9 +345,7 @@ def _flow(text: Text) -> _Flow:
     assigned: dict[str, list[_Assigned]] = {}
     for statement in text.statements():
         for target, value in _assignments(statement):
-            whole = target
-            while isinstance(whole, ast.Subscript | ast.Starred):
-                whole = whole.value
+            whole = within(target, ast.Subscript, ast.Starred)
             assigned.setdefault(text.of(whole), []).append(_Assigned(statement, target, value))
     return _Flow(scopes, assigned)
 

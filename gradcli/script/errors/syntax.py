@@ -63,6 +63,12 @@ def keyword(call: ast.Call, *names: str) -> ast.keyword | None:
     return next((k for k in call.keywords if k.arg in names), None)
 
 
+def argument(call: ast.Call, position: int, *names: str) -> ast.expr | None:
+    """Return the argument of a call at a position, or with one of some names."""
+    named = keyword(call, *names)
+    return named.value if named else next(iter(call.args[position:]), None)
+
+
 def elements(node: ast.expr) -> list[ast.expr]:
     """Return the elements of a list or a tuple as it is written; anything else alone."""
     return node.elts if isinstance(node, ast.List | ast.Tuple) else [node]
@@ -89,6 +95,13 @@ def integer(node: ast.AST) -> int | None:
             factors = integer(left), integer(right)
             return None if None in factors else factors[0] * factors[1]  # type: ignore[operator]
     return None
+
+
+def within(node: ast.expr, *kinds: type[ast.Subscript | ast.Attribute | ast.Starred]) -> ast.expr:
+    """Return what expressions of some kinds begin with: x of x[0][1], torch of torch.nn.functional."""
+    while isinstance(node, kinds):
+        node = node.value
+    return node
 
 
 def start(node: Any) -> Position:

@@ -15,7 +15,7 @@ from gradcli.record.numbers import Numbers
 from gradcli.record.record import Backward, Changed, Quantity, Record
 from gradcli.script.errors.failure import Failure, Knows, dtype_of, is_module
 from gradcli.script.errors.history import History
-from gradcli.script.errors.syntax import called, elements, keyword, owner_of, receiver_of, requires_target
+from gradcli.script.errors.syntax import argument, called, elements, owner_of, receiver_of, requires_target
 from gradcli.script.known import Known
 
 
@@ -178,8 +178,7 @@ def _changed(at: Failure, roots: Sequence[Quantity], *values: Any) -> Sequence[A
 def _joined(at: Failure) -> Sequence[Any] | None:
     for call in at.failed_calls("cat", "concat", "concatenate", "stack", "hstack", "vstack", least=1):
         parts = [*_tensors(at, elements(call.args[0]))]
-        option = keyword(call, "dim", "axis")
-        dim = at.value(option.value if option else next(iter(call.args[1:]), None))
+        dim = at.value(argument(call, 1, "dim", "axis"))
         if len(parts) == len(elements(call.args[0])) > 1 and called(call) not in ("hstack", "vstack"):
             rank = len(parts[0].shape) + (called(call) == "stack")
             return (dim or 0) % max(rank, 1), parts

@@ -9,7 +9,7 @@ from typing import Any
 from gradcli.script.errors import edits
 from gradcli.script.errors.failure import Failure
 from gradcli.script.errors.source import Change, Text
-from gradcli.script.errors.syntax import called, calls, end, last_name, owner_of, parts, start
+from gradcli.script.errors.syntax import called, calls, end, last_name, owner_of, parts, start, within
 from gradcli.text.wrapping import in_words
 
 _OPERATORS: dict[type[ast.operator], str] = {
@@ -42,10 +42,7 @@ def _without_inplace(text: Text) -> list[Change]:
 
 
 def _of_a_copy(text: Text, statement: ast.AugAssign | ast.Assign, element: ast.Subscript) -> list[Change]:
-    whole: ast.expr = element
-    while isinstance(whole, ast.Subscript):
-        whole = whole.value
-    name = text.of(whole)
+    name = text.of(within(element, ast.Subscript))
     if any(text.of(n) == name for n in ast.walk(statement.value)):  # which may need the old values as well
         return []
     return text.replaced(statement, f"{name} = {name}.clone()", text.of(statement))
