@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from gradcli.graph.graph import computed_from
 from gradcli.graph.names import array_name
+from gradcli.graph.node import Node, operands
+from gradcli.notation.writer import Writer
 from gradcli.pages.results import Shown
 from gradcli.pages.sections import (
     Added,
@@ -44,6 +45,13 @@ def page_of(result: Shown, sections: Iterable[Section], elements: Iterable[str] 
     return Page(tuple(_defining(result, [*sections], elements)), result.style)
 
 
+def mentioned(sections: Iterable[Section]) -> set[str]:
+    """Return the names that sections mention."""
+    blocks = (math for section in sections for block in section.blocks for math in _mathematics(block))
+    titles = (math for section in sections for math in section.title)
+    return {name for math in (*titles, *blocks) for name in names_in(math)}
+
+
 def _defining(result: Shown, sections: Sequence[Section], elements: Iterable[str]) -> Iterator[Section]:
     names = [] if result.symbolic is None else result.symbolic.worked_out_names
     if not names:
@@ -54,18 +62,16 @@ def _defining(result: Shown, sections: Sequence[Section], elements: Iterable[str
         known |= result.graph.names.keys()
     for section in sections:
         yield section
-        whole = (*section.title, *(math for block in section.blocks for math in _mathematics(block)))
-        mentioned = {name for math in whole for name in names_in(math)}
         wanted = [name for name in names if not known & {name, array_name(name)}]
-        if lines := _definitions(result, mentioned, wanted):
+        if lines := _definitions(result, mentioned([section]), wanted):
             known |= lines.keys()
             yield Section(section.name, (Equations(tuple(lines.values())),), DEFINITIONS)
 
 
-def _definitions(result: Shown, mentioned: Iterable[str], wanted: Sequence[str]) -> dict[str, Line]:
+def _definitions(result: Shown, names: Iterable[str], wanted: Sequence[str]) -> dict[str, Line]:
     """Return the definitions of the names mentioned, and of those that these mention, as far as they are wanted."""
     known = {*wanted}
-    pending = known.intersection(mentioned)
+    pending = known.intersection(names)
     needed: set[str] = set()
     while pending:
         name = pending.pop()
@@ -113,10 +119,7 @@ def names_in(math: Math) -> Iterator[str]:
             for element in array.reshape(-1) if array.dtype == object else ():
                 yield from sorted(str(symbol) for symbol in getattr(element, "free_symbols", ()))
         case Computed(node, names):
-            inner = computed_from(names, node.args)
-            yield from (
-                names[n] for n in dict.fromkeys([node, *node.args, *(a for m in inner for a in m.args)]) if n in names
-            )
+            yield from (names[n] for n in named_operands(node, names))
         case Formula(_, inner):
             yield from names_in(inner)
         case Added(a, b) | Difference(a, b):
@@ -124,3 +127,24 @@ def names_in(math: Math) -> Iterator[str]:
         case Words(parts) | Product(parts) | Sum(parts) | Listed(parts) | Equal(parts):
             for part in parts:
                 yield from names_in(part)
+
+
+def named_operands(node: Node, names: Mapping[Node, str]) -> Iterator[Node]:
+    """Yield the node, if it has a name, and those with a name in terms of which it is written."""
+    if node in names:
+        yield node
+    pending, seen = [*_written(node)], {node}
+    while pending:
+        n = pending.pop()
+        if n not in seen:
+            seen.add(n)
+            if n in names:
+                yield n
+            else:
+                pending += _written(n)
+
+
+def _written(node: Node) -> Sequence[Node]:
+    """Return the operands that are written: of a long list of arrays the first ones."""
+    is_list = operands(node, "stack") or operands(node, "concatenate")
+    return node.args[: Writer.shown] if is_list else node.args

@@ -191,10 +191,20 @@ class Recurrence:
     shared: Mapping[Node, tuple[tuple[int, int], ...]]  # what all rounds read: the operations and operands that it is
 
 
+class LeftOut(NamedTuple):
+    """Rounds of a loop that is no recurrence, of which a page has the first and the last ones alone: what they compute.
+
+    `rounds` is how many they are.
+    """
+
+    nodes: frozenset[Node]
+    rounds: int
+
+
 class Folded(NamedTuple):
     """A graph in which loops have names for what leaves them, the loops, and the new names of old ones.
 
-    `inputs` are the new names of inputs that are elements of lists.
+    `inputs` are the new names of inputs that are elements of lists, `left_out` the rounds that a page does not write.
     """
 
     graph: Graph
@@ -202,6 +212,24 @@ class Folded(NamedTuple):
     renamed: Mapping[str, str] = MappingProxyType({})
     inputs: Mapping[str, str] = MappingProxyType({})
     whole: Graph | None = None  # the graph before
+    left_out: tuple[LeftOut, ...] = ()
+
+    @property
+    def unwritten_nodes(self) -> frozenset[Node]:
+        """The nodes of rounds that a page does not write."""
+        return frozenset().union(*(part.nodes for part in self.left_out))
+
+    @property
+    def written_loops(self) -> list[Recurrence]:
+        """The loops that a page writes."""
+        hidden = self.unwritten_nodes
+        return [loop for loop in self.loops if loop.rounds[0][0] not in hidden]
+
+    @property
+    def written_names(self) -> list[str]:
+        """The names of what a page writes."""
+        hidden = self.unwritten_nodes
+        return [name for name, n in self.graph.names.items() if n not in hidden]
 
     @property
     def inside(self) -> set[Node]:
@@ -219,6 +247,7 @@ class Folded(NamedTuple):
     def unwritten(self) -> frozenset[str]:
         """The inputs that rounds other than the last read: no formula of their gradients stays outside of a loop."""
         read = {a for loop in self.loops for part in loop.rounds[:-1] for n in part for a in n.args}
+        read |= {a for n in self.unwritten_nodes for a in n.args}
         return frozenset(name for name, n in self.graph.inputs.items() if n in read)
 
     @property

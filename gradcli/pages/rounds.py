@@ -61,9 +61,9 @@ def by_round(folded: Folded, adjoints: Adjoints, contributions: Contributions, l
 
     And for each list that a loop carries on the adjoint of each element, which shows whether gradients vanish.
     """
-    several = len(folded.loops) > 1
+    several = len(folded.written_loops) > 1
     known = folded.graph, adjoints, contributions, loss
-    return [text for loop in folded.loops for text in _of_loop(loop, *known, of=several)]
+    return [text for loop in folded.written_loops for text in _of_loop(loop, *known, of=several)]
 
 
 def _of_loop(

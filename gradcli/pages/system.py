@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 
 from gradcli.graph.graph import Graph, appearance
-from gradcli.graph.names import ElementName, dot
+from gradcli.graph.names import ElementName, dot, element_name
 from gradcli.graph.node import Node
 from gradcli.graph.weights import Weights
 from gradcli.notation.nodes import readable_names
 from gradcli.notation.numbers import shape_text
 from gradcli.notation.text import exact_text
+from gradcli.pages.mentions import named_operands, names_in
 from gradcli.pages.recurrence import SCREEN, Folded, Recurrence, loops_of_formulas
-from gradcli.pages.results import Named, Shown
+from gradcli.pages.results import Array, Named, Shown
 from gradcli.pages.rounds import closed_form
 from gradcli.pages.sections import (
     Block,
@@ -27,6 +29,7 @@ from gradcli.pages.sections import (
     Name,
     Section,
     Text,
+    Typed,
     Value,
     Words,
     assigned,
@@ -45,44 +48,74 @@ def system_section(
     above: Sequence[Block] = (),
     folded: Folded | None = None,
     whole: bool = False,
+    read: Collection[str] = (),
 ) -> Section:
     """Return the statements with their values at the point `at`; `above` is a title that has the point already.
 
     Loops are recurrences, those that are `folded` or those of formulas.  The `whole` of a long system is shown, round
-    by round, where it is asked for.
+    by round, where it is asked for.  Of what is left out otherwise the names have their numbers that shown statements
+    read, or other sections, whose names are `read`.
     """
     if folded is None:
         folded = Folded(result.graph) if whole else loops_of_formulas(result.graph)
     graph = folded.graph
     known = {n: values[name] for n, name in result.graph.labels.items() if name in values}
     values = {**values, **{name: known[n] for name, n in graph.names.items() if n in known}}
-    equations = [*_equations(graph, folded.loops)]
-    left_out = 0 if whole else len(equations) - _FIRST - _LAST
-    lines = [line(values) for line in (equations if left_out <= 0 else equations[:_FIRST] + equations[-_LAST:])]
+    statements = [*_statements(graph, folded.loops)]
+    gaps = [] if whole else _gaps(statements, folded)
+    omitted = {k for gap, _ in gaps for k in gap}
+    lines = {k: s.line(values) for k, s in enumerate(statements) if k not in omitted}
     at = at and {name: at[name] for name in appearance(graph) if name in at}
     first = list(above)
     if at is not None and not above:
         point = point_parts(at)
         if sum(v.size for v in at.values()) <= _BEHIND:
-            lines[0] = Line(lines[0].sides, point)
+            begin = min(lines)
+            lines[begin] = Line(lines[begin].sides, point)
         else:
             first = [Text(point)]
     modules = sorted({name for loop in folded.loops for name in loop.modules})
     said = [Text((", ".join(f"{name}[k] is {name}.k" for name in modules),))] if modules else []
-    if left_out <= 0:
-        return Section("system", (*first, _with_sides(lines), *said))
-    omitted = Text((f"… {left_out:,} more statements …",))
-    return Section("system", (*first, _with_sides(lines[:_FIRST]), omitted, _with_sides(lines[_FIRST:]), *said))
+    read = {*read, *(name for line in lines.values() for side in line.sides[1:] for name in names_in(side))}
+    begin, blocks = 0, first
+    for gap, what in gaps:
+        numbers = {name: n for k in gap for name, n in statements[k].values(values, known) if name in read}
+        blocks += [_with_sides(lines, range(begin, gap.start)), _omission(what, numbers)]
+        begin = gap.stop
+    return Section("system", (*blocks, _with_sides(lines, range(begin, len(statements))), *said))
 
 
-def _with_sides(lines: Sequence[Line]) -> Equations:
-    return Equations(tuple(line for line in lines if line.sides))
+def _with_sides(lines: Mapping[int, Line], shown: range) -> Equations:
+    return Equations(tuple(lines[k] for k in shown if lines[k].sides))
+
+
+def _gaps(statements: Sequence[_Statement], folded: Folded) -> list[tuple[range, str]]:
+    """Return the positions of statements that are left out, and how much that is: rounds of loops, or statements."""
+    gaps = []
+    for part in folded.left_out:
+        positions = [k for k, s in enumerate(statements) if s.node in part.nodes]
+        gaps.append((range(positions[0], positions[-1] + 1), f"{part.rounds:,} more rounds"))
+    count = len(statements)
+    if count - sum(len(gap) for gap, _ in gaps) <= _FIRST + _LAST:
+        return sorted(gaps, key=lambda pair: pair[0].start)
+    return [(range(_FIRST, count - _LAST), f"{count - _FIRST - _LAST:,} more statements")]
+
+
+def _omission(what: str, numbers: Named) -> Text:
+    """Return what is left out, with the numbers of names that are read elsewhere."""
+    how = (" (", Typed("--unroll"), " shows them)") if what.endswith("rounds") else ()
+    return Text((f"… {what}", *how, *(assigned(": ", numbers.items()) or [" …"] * (not how))))
 
 
 def shown_nodes(graph: Graph) -> list[Node]:
     """Return the nodes whose values the section may show."""
-    nodes = list(loops_of_formulas(graph).graph.names.values())
-    return nodes if len(nodes) <= _FIRST + _LAST else nodes[:_FIRST] + nodes[-_LAST:]
+    shown = loops_of_formulas(graph).graph
+    nodes, labels = list(shown.names.values()), shown.labels
+    if len(nodes) <= _FIRST + _LAST:
+        return nodes
+    last = nodes[-_LAST:]
+    read = {a for n in last for a in named_operands(n, labels)}
+    return nodes[:_FIRST] + [n for n in nodes[_FIRST:-_LAST] if n in read] + last
 
 
 def point_parts(at: Named) -> tuple[Math, ...]:
@@ -97,8 +130,24 @@ def rates(u: Named) -> Text:
     return Text(tuple(assigned("u: the inputs change at the rates ", moving)) or ("u: no input changes",))
 
 
-def _equations(graph: Graph, loops: Sequence[Recurrence] = ()) -> Iterator[Callable[[Named], Line]]:
-    """Yield an equation for each statement, for each part of one that is too deep to read, and for each of a loop."""
+class _Statement(NamedTuple):
+    """A statement of a page: what it computes, its name, and its line, given the values; and the loop that it is."""
+
+    node: Node
+    name: str
+    line: Callable[[Named], Line]
+    loop: Recurrence | None = None
+
+    def values(self, values: Named, known: Mapping[Node, Array]) -> Iterator[tuple[str, Array]]:
+        """Yield the numbers of the names that it defines, as far as they are known."""
+        if self.name in values:
+            yield self.name, values[self.name]
+        for stem, members in self.loop.members.items() if self.loop is not None else ():
+            yield from ((element_name(stem, (k,)), known[n]) for k, n in members.items() if n in known)
+
+
+def _statements(graph: Graph, loops: Sequence[Recurrence] = ()) -> Iterator[_Statement]:
+    """Yield each statement, each part of one that is too deep to read, and each of a loop."""
     inside = {n: loop for loop in loops for part in loop.rounds for n in part}
     names = readable_names(graph) if not inside else dict(graph.labels)
     deep = any(n not in graph.labels for n in names)
@@ -122,15 +171,15 @@ def _equations(graph: Graph, loops: Sequence[Recurrence] = ()) -> Iterator[Calla
             return Line((Name(name), *value))
         return Line((Name(name), _right(name, node, names, written), *value))
 
-    yield from (partial(line, name, node) for name, node in parts)
+    yield from (_Statement(node, name, partial(line, name, node)) for name, node in parts)
     for name, node in graph.names.items():
         if any(name in loop.members for loop in loops):
             continue  # a list, whose elements a loop has assigned
         if (loop := inside.get(node)) is not None and id(loop) not in begun:
             begun.add(id(loop))
-            yield from (partial(_unvalued, each) for each in recurrence_lines(loop))
+            yield from (_Statement(node, "", partial(_unvalued, each), loop) for each in recurrence_lines(loop))
         if loop is None or node in ends:
-            yield partial(line, name, node)
+            yield _Statement(node, name, partial(line, name, node))
 
 
 def _unvalued(line: Line, _: Named) -> Line:

@@ -2,28 +2,32 @@
 
 from __future__ import annotations
 
+from bisect import bisect
 from collections import Counter
-from collections.abc import Hashable, Sequence
-from itertools import groupby
+from collections.abc import Hashable, Iterable, Iterator, Sequence
+from itertools import groupby, pairwise
 from typing import Any
 
 from gradcli.graph.node import Node
-from gradcli.pages.recurrence import Folded, Program, folded, numbered
+from gradcli.pages.recurrence import Folded, LeftOut, Program, folded, numbered
 from gradcli.record.naming import Names
 from gradcli.record.record import CallSite, Operation
 from gradcli.script.expressions import LoopSpan
 from gradcli.script.operands import part_of
 from gradcli.script.system import Recorded
 
+_ROUNDS = 8  # of a loop that are written
+_EDGE = 3  # rounds that are written of more: so many first ones, and last ones
 _MANY = ("sum", "reduce", "grad", "backward")  # functions that make many operations in one call
 
 
 def folded_loops(recorded: Recorded, names: Names) -> Folded:
     """Return the graph behind a call with its loops as recurrences; gradients that are kept keep their names."""
     keep = {recorded.graph.names[name] for name in recorded.retained}
-    result = folded(recorded.graph, _Script(recorded, names), keep)
+    program = _Script(recorded, names)
+    result = folded(recorded.graph, program, keep)
     recorded.rename_inputs(result.inputs)
-    return result
+    return result._replace(left_out=tuple(program.left_out(result)))
 
 
 class _Script(Program):
@@ -36,11 +40,14 @@ class _Script(Program):
 
     def order(self, nodes: Sequence[Node]) -> Sequence[Node]:
         """Return the nodes in the order of their operations; one without an operation follows what it reads."""
+        return sorted(nodes, key=self._clocks(nodes).__getitem__)
+
+    def _clocks(self, nodes: Sequence[Node]) -> dict[Node, int]:
         when: dict[Node, int] = {}
         for n in nodes:
             o = self.recorded.producer.get(n)
             when[n] = o.clock if o is not None else max((when.get(a, 0) for a in n.args), default=0)
-        return sorted(nodes, key=when.__getitem__)
+        return when
 
     def statement(self, node: Node) -> tuple[Hashable, int]:
         """Return the code and the instruction of the line that made a node."""
@@ -117,6 +124,49 @@ class _Script(Program):
         """Return whether a list may take the place of a name: all names of rounds were numbered by the page."""
         return True
 
+    def left_out(self, result: Folded) -> Iterator[LeftOut]:
+        """Yield the rounds between the first and the last ones of loops that are no recurrences and have many.
+
+        A loop within another one that is cut has all its rounds.
+        """
+        graph = result.graph
+        if len(graph.names) <= _ROUNDS:
+            return
+        clocks = self._clocks([n for n in graph.nodes if n.args])
+        inside, cut = result.inside, list[tuple[int, int]]()
+        for begins, last in self._loops():
+            if len(begins) <= _ROUNDS or any(a <= last and begins[0] <= b for a, b in cut):
+                continue
+            rounds = {n: bisect(begins, clock) for n, clock in clocks.items() if begins[0] <= clock <= last}
+            written = [(rounds[n],) * 2 for n in graph.names.values() if n in rounds and n not in inside]
+            for loop in result.loops:
+                of_loop = [rounds[n] for part in loop.rounds for n in part if n in rounds]
+                written += [(min(of_loop), max(of_loop))] if of_loop else []
+            blocks = _joined(written)
+            if len(blocks) > _ROUNDS:
+                first, stop = blocks[_EDGE][0], blocks[-_EDGE - 1][1]
+                yield LeftOut(frozenset(n for n, r in rounds.items() if first <= r <= stop), stop - first + 1)
+                cut.append((begins[0], last))
+
+    def _loops(self) -> Iterator[tuple[list[int], int]]:
+        """Yield the loops of the script as they ran, outer ones first: the clocks of their rounds, and the last one."""
+        operations = [o for o in self.recorded.record.operations if o.site.line]
+        for file in dict.fromkeys(o.site.file for o in operations):
+            for loop in self.expressions.file(file).loops:
+                frames: dict[int, list[Operation]] = {}
+                for o in operations:
+                    if o.site.file == file and loop.has(o.site):
+                        frames.setdefault(o.site.frame, []).append(o)
+                for inner in frames.values():
+                    pairs = pairwise(inner)
+                    begins = [inner[0].clock, *(b.clock for a, b in pairs if self._begins(b.site, a.site))]
+                    yield begins, inner[-1].clock
+
+    def _begins(self, site: CallSite, before: CallSite) -> bool:
+        """Return whether a round of a loop begins with an operation, given the one before it."""
+        again = site.instruction == before.instruction and not site.is_module
+        return site.instruction < before.instruction or (again and self.expressions.called(site) not in _MANY)
+
     def _is_within_module(self, operations: Sequence[Operation]) -> bool:
         """Return whether a module of the library, such as Sequential, calls the modules of all, one by one."""
         modules = self.names.modules
@@ -145,6 +195,21 @@ class _Script(Program):
         """Return the innermost loop around places in one function."""
         loops = [loop for loop in self.expressions.file(sites[0].file).loops if all(map(loop.has, sites))]
         return max(loops, key=lambda loop: loop.first, default=None)
+
+
+def _joined(ranges: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Return ranges in their order, those that overlap as one.
+
+    >>> _joined([(4, 4), (1, 3), (2, 2), (4, 4)])
+    [(1, 3), (4, 4)]
+    """
+    result: list[tuple[int, int]] = []
+    for first, last in sorted(ranges):
+        if result and first <= result[-1][1]:
+            result[-1] = (result[-1][0], max(result[-1][1], last))
+        else:
+            result.append((first, last))
+    return result
 
 
 def _is_list(module: Any) -> bool:

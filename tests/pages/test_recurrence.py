@@ -144,3 +144,13 @@ def test_windows_of_an_array_have_both_ends_in_the_index(cli, tmp_path):
         h = np.tanh(0.9 * h + np.sum(np.array(x[t : t + 2]) * x[-2:]))
     typed = cli.json("backward", f"h[0] = 0.5; h[t] = {right}; f = h[30]**2", "--at", f"w=0.9,x={x}", "-f", "json")
     assert np.isclose(typed["value"]["f"], h**2)
+
+
+def test_what_the_last_statements_read_of_those_left_out_has_its_number(cli):
+    text = "; ".join(["t1 = sin(x)", *(f"t{k + 1} = cos(t{k})*t{max(1, k - 9)}" for k in range(1, 40))])
+    out = cli.done("backward", text, "--at", "x=1").out
+    t = [np.sin(1.0)]
+    for k in range(1, 40):
+        t.append(np.cos(t[-1]) * t[max(1, k - 9) - 1])
+    read = ", ".join(f"t{k} = {t[k - 1]:.6g}" for k in (27, 28, 29, 30, 36))
+    assert f"… 16 more statements: {read}" in " ".join(out.split())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import numpy as np
 import pytest
@@ -33,11 +34,47 @@ def run(cli, tmp_path, monkeypatch):
 
 
 def test_what_is_too_long_to_be_shown_is_told_with_its_gradient(run):
-    text = "import torch\nx = torch.tensor(1., requires_grad=True)\ny = x\nimport random\nrandom.seed(1)\n"
-    text += "for i in range(400):\n    y = random.choice([torch.sin, torch.cos, torch.exp, torch.tanh])(y)\n"
-    out = run(text + "y.backward()\n").out
+    text = "import torch\nx = torch.tensor(1., requires_grad=True)\nimport random\nrandom.seed(1)\n"
+    text += "def f(y, n):\n    y = random.choice([torch.sin, torch.cos, torch.exp, torch.tanh])(y)\n"
+    out = run(text + "    return f(y, n - 1) if n else y\ny = f(x, 400)\ny.backward()\n").out
     assert "operations, folded by the line that runs them" in out
     assert "x.grad: None → " in out
+
+
+DIFFERENT = """import torch
+x = torch.tensor([0.5, 0.25], requires_grad=True)
+h = x * 2
+for k in range({}):
+    if k * k % 7 in (1, 4):
+        a = x - h
+        h = torch.tanh(a)
+    else:
+        h = torch.sin(h)
+h.sum().backward()
+"""
+
+
+@pytest.mark.parametrize("count", [40, 400])
+def test_of_rounds_that_differ_the_first_and_the_last_three_are_written(run, count):
+    code = DIFFERENT.format(count)
+    out = run(code).out
+    omitted = re.search(r"^… (\d+) more rounds \(--unroll shows them\): (.*)$", out, re.MULTILINE)
+    h = [np.array([1, 0.5])]
+    for k in range(count):
+        h.append(np.tanh([0.5, 0.25] - h[-1]) if k * k % 7 in (1, 4) else np.sin(h[-1]))
+    system = out[: out.index("A formula through")]
+    left = re.findall(r"^(\w+)(?:\[\w+\])? += ", system, re.MULTILINE)
+    read = {name for name in re.findall(r"\b[ah]\d+\b", system) if name not in left}
+    numbers = dict(re.findall(r"(\w+) = (\[.*?\])", omitted[2]))
+    assert read == {*numbers}
+    for number in numbers.values():
+        assert any(np.allclose(json.loads(number), value, rtol=1e-5) for value in h)
+    assert "more rounds" not in (whole := run(code, "--unroll").out)
+    assert whole.count("tanh(a") == len([k for k in range(count) if k * k % 7 in (1, 4)])
+
+
+def test_few_rounds_that_differ_are_all_written(run):
+    assert "more rounds" not in run(DIFFERENT.format(14)).out
 
 
 # Hooks

@@ -13,6 +13,7 @@ from gradcli.pages.backward.loss import flat, loss_name
 from gradcli.pages.backward.page import backward_pages
 from gradcli.pages.backward.question import Gradients
 from gradcli.pages.evaluation import evaluated
+from gradcli.pages.mentions import mentioned
 from gradcli.pages.question import Result
 from gradcli.pages.recurrence import Folded
 from gradcli.pages.results import Measured, Shown, Wanted, style_of
@@ -86,11 +87,12 @@ def explained_page(scene: CallScene) -> Page:
         return functions_page(scene)
     loops = Folded(recorded.graph) if scene.unroll else folded_loops(recorded, scene.names)
     graph, v = loops.graph, {loops.renamed.get(name, name): a for name, a in recorded.v.items()}
-    inside = loops.inside
+    inside = loops.inside | loops.unwritten_nodes
     left = len([n for n in graph.nodes if n.args and n not in inside])
-    left += sum(len(loop.rounds[0]) for loop in loops.loops)
+    left += sum(len(loop.rounds[0]) for loop in loops.written_loops)
     shown = Shown(graph, tuple(recorded.wrt), style_of(graph))
-    if left > MOST or (loops.loops and len(graph.nodes) > MOST):
+    is_cut = bool(loops.loops or loops.left_out)
+    if left > MOST or (is_cut and len(graph.nodes) > MOST):
         scene.has_gradients = False
         if left > MOST and not scene.unroll:
             return Page((folded_by_line(scene),))
@@ -157,14 +159,16 @@ def _of_script(result: Result, loops: Folded, scene: CallScene, known: Measured)
     values = {**point.named, **point.outputs}
     above = quantities(scene, {name: point.at[name] for name in appearance(result.graph)})
     sections = list(whole.sections)
-    if sections[0].name == "system" and (above or loops.loops or scene.unroll):
-        sections[0] = system_section(result, point.at, values, above, loops, scene.unroll)
-    if loops.loops:
+    is_cut = bool(loops.loops or loops.left_out)
+    if is_cut:
         left_out = bool(loops.unwritten) and any(n.shape for n in result.graph.nodes)  # scalars have no such formulas
         sections = [
-            *without_rounds(sections, result, loops.graph.names, left_out),
+            *without_rounds(sections, result, loops.written_names, left_out),
             *_by_round(loops, known, loss_name(result.graph, point.calls[0].v)),
         ]
+    if sections[0].name == "system" and (above or is_cut or scene.unroll):
+        read = mentioned(section for section in sections[1:] if section.name != "steps")
+        sections[0] = system_section(result, point.at, values, above, loops, scene.unroll, read)
     return replace(whole, sections=tuple(sections))
 
 
@@ -177,6 +181,8 @@ def _long(scene: CallScene, shown: Shown, loops: Folded) -> Section:
     """Return the system of many operations, folded."""
     recorded, named = scene.recorded, shown.graph.names
     (computed,) = evaluated(shown.graph.inputs, [recorded.at], named.values(), known=measured(recorded).values)
-    at = {name: a for name, a in recorded.at.items() if name in recorded.wrt}
+    inside = loops.inside | loops.unwritten_nodes
+    read = {a for n in shown.graph.nodes if n not in inside for a in n.args}
+    at = {name: a for name, a in recorded.at.items() if name in recorded.wrt or shown.graph.inputs[name] in read}
     known = {name: computed[n] for name, n in named.items()}
     return system_section(shown, at, known, quantities(scene, at), loops, scene.unroll)
