@@ -29,46 +29,32 @@ from gradcli.pytorch.messages import MissingError, missing
 from gradcli.pytorch.nn.table import rows
 from gradcli.pytorch.tables import pytorch_names
 
-_MODULES = (
-    *(
-        "amp",
-        "autograd",
-        "autograd.anomaly_mode",
-        "autograd.forward_ad",
-        "autograd.function",
-        "autograd.functional",
-        "autograd.gradcheck",
-        "autograd.graph",
-        "cuda",
-    ),
-    *("distributions", "func", "functional"),
-    *("linalg", "nn", "nn.functional", "nn.init", "nn.utils", "nn.utils.rnn", "optim", "optim.lbfgs"),
-    *("optim.lr_scheduler", "special", "utils.checkpoint"),
-    *("testing", "torch", "utils", "utils.data", "version"),
-)
+_MODULES = """
+amp autograd autograd.anomaly_mode autograd.forward_ad autograd.function autograd.functional autograd.gradcheck
+autograd.graph cuda distributions func functional linalg nn nn.functional nn.init nn.utils nn.utils.rnn optim
+optim.lbfgs optim.lr_scheduler special testing utils utils.checkpoint utils.data version
+"""
 # What is in a module of another name.
 _OTHERS = {
-    "autograd.variable": "autograd",
-    "autograd.grad_mode": "modes",
-    **dict.fromkeys(("backends", "utils.model_zoo"), "utils"),
-    **dict.fromkeys(("nn.parallel", "nn.parallel.data_parallel"), "nn.containers"),
-    **dict.fromkeys(("accelerator", "backends.cuda", "backends.cudnn", "backends.mps", "mps"), "cuda"),
-    **dict.fromkeys((f"distributions.{n}" for n in ("bernoulli", "categorical", "distribution")), "distributions"),
-    **dict.fromkeys((f"distributions.{n}" for n in ("exponential", "kl", "laplace", "normal")), "distributions"),
-    **dict.fromkeys((f"distributions.{n}" for n in ("multivariate_normal", "uniform")), "distributions"),
-    **dict.fromkeys(("nn.modules", *(f"nn.modules.{row.home}" for row in rows().values())), "nn"),
-    **dict.fromkeys(("nn.modules.module", "nn.parameter"), "nn.module"),
-    **dict.fromkeys((f"optim.{n}" for n in ("adadelta", "adagrad", "adam", "adamw")), "optim"),
-    **dict.fromkeys((f"optim.{n}" for n in ("optimizer", "rmsprop", "sgd")), "optim"),
-    **dict.fromkeys(("cuda.amp", "cuda.amp.autocast_mode", "cuda.amp.grad_scaler"), "cuda_amp"),
-    **dict.fromkeys(("amp.autocast_mode", "amp.grad_scaler"), "amp"),
-    "random": "operations.random",
-    **dict.fromkeys((f"utils.data.{n}" for n in ("dataloader", "dataset", "sampler")), "utils.data"),
+    "autograd": "autograd.variable",
+    "modes": "autograd.grad_mode",
+    "utils": "backends utils.model_zoo",
+    "nn.containers": "nn.parallel nn.parallel.data_parallel",
+    "cuda": "accelerator backends.cuda backends.cudnn backends.mps mps",
+    "distributions": "distributions.bernoulli distributions.categorical distributions.distribution "
+    "distributions.exponential distributions.kl distributions.laplace distributions.multivariate_normal "
+    "distributions.normal distributions.uniform",
+    "nn": " ".join(("nn.modules", *(f"nn.modules.{row.home}" for row in rows().values()))),
+    "nn.module": "nn.modules.module nn.parameter",
+    "optim": "optim.adadelta optim.adagrad optim.adam optim.adamw optim.optimizer optim.rmsprop optim.sgd",
+    "cuda_amp": "cuda.amp cuda.amp.autocast_mode cuda.amp.grad_scaler",
+    "amp": "amp.autocast_mode amp.grad_scaler",
+    "operations.random": "random",
+    "utils.data": "utils.data.dataloader utils.data.dataset utils.data.sampler",
 }
-# Where gradcli has what a script imports.
-MODULES = {f"torch.{name}": name for name in _MODULES} | {f"torch.{name}": home for name, home in _OTHERS.items()}
-MODULES["torch"] = MODULES.pop("torch.torch")
-MODULES["functorch"] = "func"  # as it was called before it was part of `torch`
+# Where gradcli has what a script imports; `functorch` is what `torch.func` was called before.
+MODULES = {"torch": "torch", "functorch": "func"} | {f"torch.{name}": name for name in _MODULES.split()}
+MODULES |= {f"torch.{name}": home for home, names in _OTHERS.items() for name in names.split()}
 
 
 # What runs with PyTorch's own binary alone, installed or not.
