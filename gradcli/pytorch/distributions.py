@@ -144,25 +144,34 @@ def _interval(count: int) -> Constraint:
     return Constraint(words, lambda x: (x % 1 == 0) & (x >= 0) & (x < count))
 
 
-class Normal(Distribution):
-    """The normal distribution of a mean and a standard deviation."""
+class _Continuous(Distribution):
+    """A distribution whose samples are functions of noise without parameters, so that gradients flow through them."""
+
+    has_rsample = True
+
+    @unrecorded(".sample()")
+    def sample(self, sample_shape: Any = NONE) -> Any:
+        return self.rsample(sample_shape)
+
+
+class _Located(_Continuous):
+    """A distribution of a mean, which is the most frequent value, and a scale."""
 
     arg_constraints: ClassVar[dict[str, Constraint]] = {"loc": REAL, "scale": POSITIVE}
     support = REAL
-    has_rsample = True
 
     def __init__(self, loc: Any, scale: Any, validate_args: bool | None = None) -> None:
         self.loc, self.scale = broadcast(loc, scale)
         super().__init__(self.loc.shape, validate_args=validate_args)
 
     mean = mode = property(lambda self: self.loc)
+
+
+class Normal(_Located):
+    """The normal distribution of a mean and a standard deviation."""
+
     stddev = property(lambda self: self.scale)
     variance = property(lambda self: self.scale.pow(2))
-
-    @unrecorded(".sample()")
-    def sample(self, sample_shape: Any = NONE) -> Any:
-        shape = self._shape(sample_shape)
-        return TORCH["normal"](self.loc.expand(shape), self.scale.expand(shape))
 
     def rsample(self, sample_shape: Any = NONE) -> Any:
         noise = TORCH["empty"](self._shape(sample_shape), dtype=self.loc.dtype).normal_()
@@ -285,21 +294,8 @@ class Categorical(_OfProbabilities):
         return self._values(None, self._param.shape[-1], expand)
 
 
-# Whose samples are functions of noise
-
-
 def _is_definite(x: Any) -> Any:
     return TORCH["tensor"](bool((np.linalg.eigvalsh(x._a[..., 0]) > 0).all()))
-
-
-class _Continuous(Distribution):
-    """A distribution whose samples are functions of noise without parameters, so that gradients flow through them."""
-
-    has_rsample = True
-
-    @unrecorded(".sample()")
-    def sample(self, sample_shape: Any = NONE) -> Any:
-        return self.rsample(sample_shape)
 
 
 class Uniform(_Continuous):
@@ -375,17 +371,9 @@ class Exponential(_Continuous):
         return -(-value).log1p() / self.rate
 
 
-class Laplace(_Continuous):
+class Laplace(_Located):
     """The double exponential distribution of a mean and a scale."""
 
-    arg_constraints: ClassVar[dict[str, Constraint]] = {"loc": REAL, "scale": POSITIVE}
-    support = REAL
-
-    def __init__(self, loc: Any, scale: Any, validate_args: bool | None = None) -> None:
-        self.loc, self.scale = broadcast(loc, scale)
-        super().__init__(self.loc.shape, validate_args=validate_args)
-
-    mean = mode = property(lambda self: self.loc)
     stddev = property(lambda self: 2**0.5 * self.scale)
     variance = property(lambda self: 2 * self.scale.pow(2))
 
