@@ -110,8 +110,7 @@ class Call:
     within: list[Step] = field(default_factory=list)  # the steps of calls that it has freed
     changes: list[Change] = field(default_factory=list)
     failing: str = ""  # the function of a call whose gradient is nan, where anomalies are detected
-    explained: bool = False  # whether the two below are recorded
-    adjoints: dict[Edge, Any] = field(default_factory=dict)  # the gradient of each edge, before its hooks
+    explained: bool = False  # whether the steps below are recorded
     pulled_steps: dict[Step, Pulled] = field(default_factory=dict)
     arose: list[Pulled] = field(default_factory=list)  # whose gradients are not finite, though that of its result is
 
@@ -164,8 +163,6 @@ class Call:
     def visited(self, fn: GradFn, grads: Sequence[Any], is_active: bool) -> Sequence[Any]:
         """Return the gradients of a step's inputs for the complete ones of its results, which targets keep."""
         targets = [(fn, i) for i in range(fn.count) if (fn, i) in self.targets] if self.targets else ()
-        if self.explained and grads:
-            self.adjoints |= {(fn, i): g for i, g in enumerate(grads) if g is not None}
         if grads and (is_active or targets):
             arrived, grads = grads, self.hooked(fn, grads) if fn.pres or fn._nexts or fn.retained else grads
             for edge in targets:  # PyTorch's `grad` takes what also goes on before its hooks

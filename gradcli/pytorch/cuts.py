@@ -73,8 +73,8 @@ class Cut:
         return self
 
 
-CUTS: dict[tuple[str, int], Cut] = {}  # by the file and the line: those that the script wrote there
-INNER: dict[tuple[str, int, str], Cut] = {}  # those within a function of PyTorch's, by its name, too
+# By the file, the line, and the name of PyTorch's function within which they are; "" for those that the script wrote.
+CUTS: dict[tuple[str, int, str], Cut] = {}
 
 
 def cut(x: Tensor, kind: Kind, code: str, arguments: str = "") -> Cut | None:
@@ -88,10 +88,7 @@ def cut(x: Tensor, kind: Kind, code: str, arguments: str = "") -> Cut | None:
         return None
     line, within = script_line(), _within() if kind not in (Kind.UNRECORDED, Kind.FORWARD) else ""
     how = How(kind, code, arguments) if not within else How(kind, f".{within}()" if code.startswith(".") else within)
-    if within:
-        at = INNER.setdefault((line.file, int(line), within), Cut(line))
-    else:
-        at = CUTS.setdefault((line.file, int(line)), Cut(line))
+    at = CUTS.setdefault((line.file, int(line), within), Cut(line))
     if at.times < _TIMES:
         at.times += 1
         at.leaves |= before.leaves if before is not None else _leaves(x)

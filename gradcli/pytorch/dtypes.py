@@ -183,7 +183,7 @@ class Size(tuple[int, ...]):
         return sized(part) if isinstance(key, slice) else part
 
 
-Size.__module__ = "torch"
+Size.__module__, Size.__name__ = "torch", "torch.Size"  # as Python's errors call it
 sized: Callable[[Iterable[int]], Size] = partial(tuple.__new__, Size)  # of integers, which are not checked
 
 

@@ -15,7 +15,7 @@ from gradcli.pytorch.backward import Call
 from gradcli.pytorch.messages import Facts, facts_of
 from gradcli.pytorch.origins import HOOKED
 from gradcli.pytorch.record import Line, Recorder, Step, edge_of
-from gradcli.pytorch.recording import Named, Tape, _Writer
+from gradcli.pytorch.recording import Named, Names, Tape, _Writer
 from gradcli.pytorch.tensor import Tensor, new
 from gradcli.record import record as records
 from gradcli.record.numbers import Numbers
@@ -52,26 +52,12 @@ def ended(error: BaseException | None, names: Holding) -> Ended:
     roots = [] if call is not None else [*_roots(live), *map(_leading, steps)]
     tape = Tape(call or Call(roots), names)
     if len(tape.steps) > _MOST and call is None:
-        tape = Tape(Call([*map(_leading, steps)]), _Unnamed())
+        tape = Tape(Call([*map(_leading, steps)]), Names({}))
     writer = _EndWriter(tape, call)
     writer.record()
     tape.live |= {id(x): writer.tensor(x, writer.now(x)) for x in live if id(x) not in tape.live}
     plain = tuple(writer.facts(facts))
     return Ended(writer.recorder.record(), tape.live, plain)
-
-
-class _Unnamed:
-    """The names of a program of which none is known."""
-
-    tensors: Mapping[str, Tensor] = {}
-
-    def of(self, x: Any) -> str:
-        """Return no name."""
-        return ""
-
-    def held(self) -> Sequence[Any]:
-        """Return nothing."""
-        return ()
 
 
 def _roots(tensors: Any) -> list[tuple[Tensor, Tensor]]:

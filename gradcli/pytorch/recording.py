@@ -48,6 +48,18 @@ class Named(Protocol):
         """Return the name of a tensor or a module; "" where it has none."""
 
 
+class Names:
+    """The names of tensors alone."""
+
+    def __init__(self, tensors: Mapping[str, Tensor]) -> None:
+        self.tensors = tensors
+        self._names = {id(x): name for name, x in tensors.items()}
+
+    def of(self, x: Any) -> str:
+        """Return the name of a tensor; "" where it has none."""
+        return self._names.get(id(x), "")
+
+
 class _Held(NamedTuple):
     """What a step has read and made, and which of it its backward reads changed, by position, with the line."""
 
@@ -126,14 +138,10 @@ class _Writer:
                 self.recorder.tick()
                 self.recorder.name(quantity, name)
         self.changes()
-        self.cuts()
+        for (*_, within), cut in CUTS.items():
+            self.cut(None if within else cut)
         self.backward()
         return self.recorder.record()
-
-    def cuts(self) -> None:
-        """Write the lines that have cut numbers off from the graph, with the tensors that they came from."""
-        for cut in CUTS.values():
-            self.cut(cut)
 
     def cut(self, cut: Cut | None, result: int | None = None) -> None:
         """Write the ways in which a line cuts numbers off from the graph."""

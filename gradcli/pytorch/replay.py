@@ -18,7 +18,7 @@ from gradcli.pytorch.backward import Call
 from gradcli.pytorch.dtypes import default_dtype, float64, set_default_dtype
 from gradcli.pytorch.modes import enable_grad, no_grad
 from gradcli.pytorch.record import Listener, Recorder
-from gradcli.pytorch.recording import Tape
+from gradcli.pytorch.recording import Names, Tape
 from gradcli.pytorch.tensor import Tensor, new
 from gradcli.record.numbers import Array, decimal
 from gradcli.record.record import Record
@@ -140,22 +140,10 @@ def replayed(applied: Applied, seed: int) -> Replay | None:
     traced = [name for name, g in returned.items() if g.requires_grad]
     roots = [y.clone() for y in (*ran.real, *(returned[name] for name in traced))]
     named = {applied.names[i]: x for i, x in leaves.items()} | dict(zip(weights, v, strict=True))
-    names = _Names(named | {OUTPUT.format(k): y for k, y in enumerate(roots)})
+    names = Names(named | {OUTPUT.format(k): y for k, y in enumerate(roots)})
     record = Tape(Call([(y, new(np.zeros_like(y._a))) for y in roots]), names).record()
     constant = {name: g._a[..., 0] for name, g in returned.items() if name not in traced}
     return Replay(record, weights, traced, constant)
-
-
-class _Names:
-    """The names of the tensors of a replay."""
-
-    def __init__(self, tensors: Mapping[str, Tensor]) -> None:
-        self.tensors = tensors
-        self._names = {id(x): name for name, x in tensors.items()}
-
-    def of(self, x: Any) -> str:
-        """Return the name of a tensor; "" where it has none."""
-        return self._names.get(id(x), "")
 
 
 def _is_real(a: Any) -> bool:

@@ -218,7 +218,7 @@ def _taken_out() -> dict[str, types.ModuleType]:
 
 def fresh() -> None:
     """Reset the state to that after the import of PyTorch."""
-    from gradcli.pytorch.cuts import CUTS, INNER
+    from gradcli.pytorch.cuts import CUTS
     from gradcli.pytorch.dtypes import float32, set_default_dtype
     from gradcli.pytorch.generator import DEFAULT
     from gradcli.pytorch.modes import Mode
@@ -230,7 +230,6 @@ def fresh() -> None:
     Mode.warned.clear()
     vars(Mode).clear()
     CUTS.clear()
-    INNER.clear()
     Recorder.swept = None
     DEFAULT.seed()
 
@@ -284,5 +283,3 @@ def _reworded(error: BaseException) -> None:
         is_here = owner.__module__.startswith(tuple(f"gradcli.pytorch.{m}" for m in ("calls", "operations", "tensor")))
         if is_here and fact("python", owner.__name__) is None:
             error.args = (error.args[0].replace("'function'", "'builtin_function_or_method'"),)
-    elif type(error) is TypeError and str(error).startswith("'Size' object "):
-        error.args = ("'torch.Size' object " + str(error).removeprefix("'Size' object "),)
