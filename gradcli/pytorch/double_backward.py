@@ -25,22 +25,21 @@ def recorded_vjp(step: Step, arguments: Sequence[Any], arrays: Sequence[Any]) ->
 
     `arguments` are the inputs of its VJP rule.
     """
-    result: dict[int, Tensor] = {}
-    for i in _in_turn(step):
-        k = step.pull.active.index(i)
-        array, node = arrays[k], step.pull.grad_inputs[k]
+    result: list[Tensor] = []
+    for k, (i, array, node) in enumerate(zip(step.pull.active, arrays, step.pull.grad_inputs, strict=True)):
         if node in step.pull.inputs and not _is_tied(step, i, node):  # as it came
-            result[i] = arguments[step.pull.inputs.index(node)]
+            result.append(arguments[step.pull.inputs.index(node)])
             continue
         name, positions, active, recipe, numbers = _operation(step, k)
         operands = [_unread(step.edges[p], array) if arguments[p] is None else arguments[p] for p in positions]
-        out = result[i] = mapped(new(array), operands)
+        out = mapped(new(array), operands)
         for x in operands:
             if np.may_share_memory(array, x._a):  # as a view: a gradient that is changed later is noticed
                 out._memory = x._memory
         if recorded := tuple([j for j in active if operands[j].requires_grad]):
             record((out,), name, recipe, operands, recorded, [arguments[p] for p in numbers])
-    return [result[i] for i in step.pull.active]
+        result.append(out)
+    return result
 
 
 def _unread(edge: Any, array: Any) -> Tensor:
@@ -80,15 +79,6 @@ def _operation(step: Step, k: int) -> tuple[str, list[int], list[int], Any, list
         varying = [pull.inputs[p] for p in numbers]
         recipe = Recipe(f"{op}_backward", step.recipe.settings, inputs, varying, [node], step.recipe.gradient_of or op)
     return pull.derivatives.setdefault(key, (_name(node), positions, active, recipe, numbers))
-
-
-def _in_turn(step: Step) -> Sequence[int]:
-    """Return the inputs' positions in the order in which PyTorch computes their gradients: of two, the second first.
-
-    The operations are recorded in this order, so their own gradients are summed in it.
-    """
-    active = step.pull.active
-    return active[::-1] if len(step.recipe.operands) == 2 else active  # `other`, `mat2`, `exponent` before `self`
 
 
 def _name(node: Node) -> str:
