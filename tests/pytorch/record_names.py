@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import re
 import textwrap
 from types import ModuleType
 
@@ -16,15 +17,26 @@ MODULES = (
 )
 
 
+OTHERS = ("typing", "collections", "functools", "_bisect", "_weakref", "__future__", "contextlib", "weakref")
+# Kernels of other libraries, and functions that the compiler puts in.
+INNER = re.compile(r"(batch_norm|cudnn|fake_quantize|fbgemm|miopen|mkldnn|native|q|quantized|unsafe)_.*|.*_copy")
+
+
 def public(owner: object) -> list[str]:
     """Return what is there for scripts."""
-    own = getattr(owner, "__name__", "")
-    return [n for n in dir(owner) if not n.startswith("_") and not _elsewhere(getattr(owner, n, None), own)]
+    return [n for n in dir(owner) if not n.startswith("_") and not _is_inner(n, getattr(owner, n, None))]
 
 
-def _elsewhere(value: object, own: str) -> bool:
-    """Tell whether a name is that of a module of another library, or of the interpreter's."""
-    return isinstance(value, ModuleType) and not value.__name__.startswith("torch")
+def _is_inner(name: str, value: object) -> bool:
+    """Tell whether a name is that of a module or a class of another library, of a kernel, or of TorchScript's type."""
+    if isinstance(value, ModuleType):
+        return value is torch or not value.__name__.startswith("torch")
+    if INNER.fullmatch(name) and not hasattr(torch.Tensor, name):
+        return True
+    home = getattr(value, "__module__", None) or ""
+    is_undocumented = home == "torch" and isinstance(value, type) and not str(value.__doc__ or "").strip()
+    is_data = name.endswith(("Tensor", "Storage")) or not name[0].isupper() or name in ("Generator", "Size")
+    return name == "TYPE_CHECKING" or home.startswith(OTHERS) or (is_undocumented and not is_data)
 
 
 def main() -> None:

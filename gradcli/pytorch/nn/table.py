@@ -10,7 +10,7 @@ from functools import cache
 from typing import Any, NamedTuple
 
 from gradcli.pytorch.schema import REQUIRED
-from gradcli.pytorch.tables import paragraphs
+from gradcli.pytorch.tables import paragraphs, pytorch_names
 
 
 class Row(NamedTuple):
@@ -32,17 +32,38 @@ def rows() -> dict[str, Row]:
     """Return the row of each module by its name."""
     result: dict[str, Row] = {}
     for paragraph in paragraphs("nn/modules.txt")[1:]:
-        home, *modules = re.split(r"\n(?! )", paragraph)
+        home, *modules = re.split(r"\n(?! )", re.sub(r"\n  ", " ", paragraph))
         base = ""
         for module in modules:
-            (name, *calls), *more = map(str.split, module.split("\n"))
-            base = name if name.startswith("_") else base
+            words, *more = map(str.split, module.split("\n"))
+            names = [word for word in words if not word[0].islower()]
+            base = names[0] if names[0].startswith("_") else base
             parts = {_FIELDS.get(word, word): " ".join(rest) for word, *rest in more}
-            result[name] = Row(home, base, calls, **parts)
+            for name in names:
+                result[name] = Row(home, base, _call(name, words[len(names) :]), **parts)
     return result
 
 
 _FIELDS = {"from": "constructor"}
+
+
+def _call(module: str, words: list[str]) -> list[str]:
+    """Return the function that a module calls, and the attributes that it takes: some words, or behind it.
+
+    >>> _call("KLDivLoss", []), _call("Dropout1d", ["p", "training"]), _call("Upsample", ["interpolate"])
+    (['kl_div'], ['dropout1d', 'p', 'training'], ['interpolate'])
+    """
+    if words and words[0] in pytorch_names()["torch.nn.functional"]:
+        return words
+    letters = module.lower()
+    own = _functions().get(letters) or _functions().get(letters.removesuffix("loss"))
+    return [own, *words] if own else words
+
+
+@cache
+def _functions() -> dict[str, str]:
+    """Return the functions of `torch.nn.functional` by their letters."""
+    return {n.replace("_", ""): n for n in pytorch_names()["torch.nn.functional"] if not n.endswith("_")}
 
 
 def parameters(row: str) -> dict[str, Any]:
