@@ -210,20 +210,22 @@ class VocabularyRow:
         """
         if self._is_along_axis:
             return lambda *values: self._along_axis(dict(zip(names, values, strict=True)))
-        plan: tuple[Any, ...] | None = None  # of tensors and numbers alone: where they stand among the values
+        plan: tuple[Any, ...] = (
+            [],
+            None,
+        )  # which values are settings, and these; then where the others stand, and so on
 
         def run(*values: Any) -> Tensor:
             nonlocal plan
-            if plan is not None:
-                places, settings, make, step = plan
+            if [values[i] for i in plan[0]] == plan[1]:
+                _, _, places, settings, make, step = plan
                 operands, promoting, varying = ([values[i] for i in at] for at in places)
             else:
                 operands, promoting, varying, settings, make = self._read(dict(zip(names, values, strict=True)))
                 step = self._step(values, len(operands), settings)
-                if len(operands) + len(varying) == len(values) == len({*map(id, values)}):
-                    indices = {id(v): i for i, v in enumerate(values)}
-                    places = [[indices[id(v)] for v in part] for part in (operands, promoting, varying)]
-                    plan = places, settings, make, step
+                if (places := _places(values, operands, promoting, varying)) is not None:
+                    fixed = [i for i in range(len(values)) if i not in places[0] and i not in places[2]]
+                    plan = fixed, [values[i] for i in fixed], places, settings, make, step
             self._check_dtypes(operands)
             if self._of_vectors and not operands[0].dim():
                 make = of_scalar(make)
@@ -286,6 +288,15 @@ class VocabularyRow:
             return f"{name[:-1]}{self._digit}" if settings and self._digit else name
         is_left = tensors == 1 and not isinstance(args[0], Tensor)  # what is in front is a number
         return f"{name.rpartition('Backward')[0]}Backward{1 if is_left else self._steps[tensors - 1]}"
+
+
+def _places(values: Sequence[Any], *parts: Sequence[Any]) -> list[list[int]] | None:
+    """Return where each part of a call's values stands among them; None where one is not there, or several times."""
+    indices = [[i for i, w in enumerate(values) if w is v] for part in parts for v in part]
+    if any(len(at) != 1 for at in indices):
+        return None
+    flat = iter([at[0] for at in indices])
+    return [[next(flat) for _ in part] for part in parts]
 
 
 def _by_arguments(arguments: Iterable[str], parameters: Sequence[str]) -> dict[str, str]:

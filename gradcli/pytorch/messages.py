@@ -48,7 +48,12 @@ def message(name: str, *values: Any) -> str:
     if text := _table()[name][1]:
         return text.format(*values)
     shown = ", ".join(filter(None, map(str, values)))
-    return f"PyTorch does not allow this: {name}" + f" ({shown})" * bool(shown)
+    return own_text(name + f" ({shown})" * bool(shown))
+
+
+def own_text(what: str) -> str:
+    """Return the text of an error for which PyTorch has another one."""
+    return f"PyTorch does not allow this: {what}"
 
 
 def known_message(text: str) -> tuple[str, tuple[Any, ...]]:

@@ -30,7 +30,7 @@ from gradcli.graph.vjp import residuals_of, sweep
 from gradcli.pytorch.chains import name_of
 from gradcli.pytorch.functions import fact
 from gradcli.pytorch.layouts import gradient_layout, is_elementwise, is_moved, laid_out
-from gradcli.pytorch.messages import torch_error
+from gradcli.pytorch.messages import own_text, torch_error
 from gradcli.record.definition import Definition
 
 Array = np.ndarray[Any, Any]
@@ -342,7 +342,7 @@ def _in_pytorchs_words(op: str, error: InputError, operands: Sequence[Node]) -> 
         return torch_error("no room", math.prod(error.facts) * np.dtype(operands[0].dtype).itemsize)
     if error.key == "broadcast":
         return torch_error("sizes that do not broadcast", *error.facts)
-    return RuntimeError(f"{op}(): {error.message}" + (f" ({error.hint})" if error.hint else ""))
+    return RuntimeError(own_text(f"{op}(): {error.message}" + (f" ({error.hint})" if error.hint else "")))
 
 
 def common_shape(shapes: Sequence[Sequence[int]]) -> tuple[int, ...]:

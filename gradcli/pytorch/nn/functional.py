@@ -176,10 +176,14 @@ def _dropout(input: Tensor, p: float, training: bool, inplace: bool) -> Tensor:
     return drop(input, p, training, inplace, input.shape)
 
 
-@function("dropout2d", module=NN)
-def _dropout2d(input: Tensor, p: float, training: bool, inplace: bool) -> Tensor:
-    missing_if(input.dim() != 4, f"torch.nn.functional.dropout2d of {input.dim()} axes")
-    return drop(input, p, training, inplace, (*input.shape[:2], 1, 1))
+@function("dropout1d", "dropout2d", "dropout3d", module=NN)
+def _dropout_of_channels(input: Any, p: float, training: bool, inplace: bool, op: str) -> Any:
+    """Leave out whole channels of sequences, pictures or volumes."""
+    axes = int(op[-2])
+    missing_if(axes == 2 and input.dim() != 4, f"torch.nn.functional.dropout2d of {input.dim()} axes")
+    batch = input if input.dim() == axes + 2 else input.unsqueeze(0)
+    result: Any = drop(batch, p, training, inplace, (*batch.shape[:2], *(1,) * axes))
+    return result if batch is input else result.squeeze(0)
 
 
 def check_probability(p: float) -> None:
@@ -262,24 +266,6 @@ def _pad(input: Tensor, pad: Sequence[int], mode: str, value: float | None) -> T
     return apply("pad", build, (input,), (mode, *pad), f"{name}Pad{axes}DBackward0" if name else "CopySlices")
 
 
-@function("dropout1d", module=NN)
-def _dropout1d(input: Any, p: float, training: bool, inplace: bool) -> Any:
-    """Leave out whole channels of sequences."""
-    return _of_channels(1, input, p, training, inplace)
-
-
-@function("dropout3d", module=NN)
-def _dropout3d(input: Any, p: float, training: bool, inplace: bool) -> Any:
-    """Leave out whole channels of volumes."""
-    return _of_channels(3, input, p, training, inplace)
-
-
-def _of_channels(axes: int, input: Any, p: float, training: bool, inplace: bool) -> Any:
-    batch = input if input.dim() == axes + 2 else input.unsqueeze(0)
-    result: Any = drop(batch, p, training, inplace, (*batch.shape[:2], *(1,) * axes))
-    return result if batch is input else result.squeeze(0)
-
-
 @function("alpha_dropout", module=NN)
 def _alpha_dropout(input: Any, p: float, training: bool, inplace: bool) -> Any:
     """Replace numbers so that mean and variance stay: Klambauer et al., "Self-normalizing neural networks" (2017)."""
@@ -294,10 +280,9 @@ def _alpha_dropout(input: Any, p: float, training: bool, inplace: bool) -> Any:
 @function("bilinear", module=NN)
 def _bilinear(input1: Any, input2: Any, weight: Any, bias: Any) -> Any:
     """Return the products x₁ᵀ W x₂ for each matrix W of the weights."""
-    operands, given = ((input1, input2, weight), ()) if bias is None else ((input1, input2, weight, bias), ("bias",))
     name = "View(Trilinear(View(0),2,View(1)))"
-    name = name if bias is None else f"Add({name},3)"
-    return apply("bilinear", partial(call_of, "bilinear", (given,)), operands, given, name)
+    result = call_function("bilinear", input1, input2, weight, bias)
+    return set_grad_fn_name(result, name if bias is None else f"Add({name},3)")
 
 
 @function("gumbel_softmax", module=NN)

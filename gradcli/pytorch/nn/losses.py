@@ -15,6 +15,7 @@ from gradcli.pytorch.dtypes import result_dtype
 from gradcli.pytorch.functions import fact, grad_name
 from gradcli.pytorch.messages import raise_if, torch_error, warn
 from gradcli.pytorch.names import function
+from gradcli.pytorch.operations.conversion import to
 from gradcli.pytorch.operations.joining import broadcast_tensors
 from gradcli.pytorch.operations.operators import where
 from gradcli.pytorch.running import apply
@@ -115,15 +116,7 @@ def binary_cross_entropy_with_logits(
     name, how = "binary_cross_entropy_with_logits", reduction_of(**options)
     check_numbers(name, input.dtype)
     raise_if(target._a.dtype.kind != "f", "dtype of what is written", "Float", target.dtype.word)
-    dtype = target.dtype.name
-
-    def build(x: Node, y: Node, *more: Node) -> Node:
-        operands = iter(more)
-        weights = [None if w is None else next(operands) for w in (weight, pos_weight)]
-        return FUNCTIONS[name](cast(x, dtype), cast(y, dtype), weights[0], how, weights[1])
-
-    operands = [x for x in (input, target, weight, pos_weight) if x is not None]
-    return apply(name, build, operands, (how, weight is None, pos_weight is None, dtype))
+    return call_function(name, to(input, target.dtype), target, weight, reduction=how, pos_weight=pos_weight)
 
 
 @function("kl_div", module=NN)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from gradcli.pytorch.argument_checks import several
 from gradcli.pytorch.dispatch import NN
 from gradcli.pytorch.functions import schema_of
 from gradcli.pytorch.messages import raise_if
@@ -13,6 +12,7 @@ from gradcli.pytorch.nn import layers, windows
 from gradcli.pytorch.nn.layers import _Layer
 from gradcli.pytorch.nn.losses import reduction_of
 from gradcli.pytorch.nn.table import Row, parameters, rows
+from gradcli.pytorch.nn.windows import several
 
 
 class _Pool(_Layer):

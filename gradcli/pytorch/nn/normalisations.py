@@ -7,47 +7,24 @@ from typing import Any
 
 import numpy as np
 
-from gradcli.graph.calls import call_with
-from gradcli.graph.node import Node
-from gradcli.pytorch.calls import call_function, number
+from gradcli.pytorch.calls import call_function, set_grad_fn_name
 from gradcli.pytorch.dispatch import NN
-from gradcli.pytorch.messages import raise_if, torch_error
+from gradcli.pytorch.messages import raise_if
 from gradcli.pytorch.names import function
 from gradcli.pytorch.nn import functional as F
-from gradcli.pytorch.running import apply
 from gradcli.pytorch.tensor import Tensor
 
 
-@function("layer_norm", module=NN)
-def _layer_norm(input: Tensor, normalized_shape: Any, weight: Any, bias: Any, eps: float) -> Tensor:
-    sizes = list(normalized_shape)
-    if list(input.shape[-len(sizes) :]) != sizes:
-        raise torch_error("shape for layer_norm", sizes, ", ".join(map(str, sizes)), list(input.shape))
-    return call_function("layer_norm", input, tuple(normalized_shape), weight, bias, eps)
-
-
-@function("rms_norm", module=NN)
-def _rms_norm(input: Any, normalized_shape: Any, weight: Any, eps: float | None) -> Tensor:
+@function("layer_norm", "rms_norm", module=NN)
+def _along_last_axes(input: Tensor, normalized_shape: Any, weight: Any, eps: Any, op: str, **rest: Any) -> Tensor:
     sizes = list(normalized_shape)
     fits = list(input.shape[-len(sizes) :]) == sizes
-    raise_if(not fits, "shape for rms_norm", sizes, ", ".join(map(str, sizes)), list(input.shape))
+    raise_if(not fits, f"shape for {op}", sizes, ", ".join(map(str, sizes)), list(input.shape))
+    result = call_function(op, input, tuple(sizes), weight, **rest, eps=eps)
+    if op == "layer_norm":
+        return result  # type: ignore[no-any-return]
     name = "Mul(0,Rsqrt(AddBackward1(MeanBackward1(Pow(0)))))"
-    name = name if weight is None else f"Mul({name},1)"
-    return _normalised("rms_norm", (tuple(sizes),), input, {"weight": weight}, eps, name)
-
-
-def _normalised(
-    op: str, settings: tuple[Any, ...], x: Tensor, params: dict[str, Tensor | None], eps: float | None, name: str
-) -> Tensor:
-    """Return a normalisation by its row; `params` are the tensors that it takes beside the input, by its options."""
-    given = [key for key, p in params.items() if p is not None]
-    numbers = [] if eps is None else [number(eps, x.dtype)]
-
-    def build(x: Node, *more: Node) -> Node:
-        return call_with(op, settings, (x,), **dict(zip((*given, "eps"), more, strict=False)))
-
-    operands = [x, *(p for p in params.values() if p is not None)]
-    return apply(op, build, operands, (*given, *settings, eps is None), name, numbers)
+    return set_grad_fn_name(result, name if weight is None else f"Mul({name},1)")  # type: ignore[no-any-return]
 
 
 @function("batch_norm", module=NN)
@@ -97,15 +74,14 @@ def _instance_norm(
         params |= {"running_mean": None, "running_var": None}
     given = [name for name, p in params.items() if p is not None]
     of_params = [f"Repeat({given.index(name) + 1})" if name in given else "_" for name in ("weight", "bias")]
-    name = f"View(NativeBatchNorm(View(0),{','.join(of_params)}))"
-    return _normalised("instance_norm", (use_input_stats,), input, params, eps, name)
+    result = call_function("instance_norm", input, *params.values(), use_input_stats, eps=eps)
+    return set_grad_fn_name(result, f"View(NativeBatchNorm(View(0),{','.join(of_params)}))")  # type: ignore[no-any-return]
 
 
 @function("group_norm", module=NN)
 def _group_norm(input: Any, num_groups: int, weight: Any, bias: Any, eps: float) -> Tensor:
     raise_if(input.shape[1] % num_groups, "channels in groups", list(input.shape), num_groups)
-    params = {"weight": weight, "bias": bias}
-    return _normalised("group_norm", (num_groups,), input, params, eps, "NativeGroupNormBackward0")
+    return call_function("group_norm", input, num_groups, weight, bias, eps=eps)  # type: ignore[no-any-return]
 
 
 @function("local_response_norm", module=NN)

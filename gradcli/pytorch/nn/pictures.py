@@ -7,11 +7,11 @@ from typing import Any
 
 from gradcli.graph.calls import call_of
 from gradcli.graph.operations.interpolation import MODES
-from gradcli.pytorch.argument_checks import several
 from gradcli.pytorch.calls import set_grad_fn_name
 from gradcli.pytorch.dispatch import NN
 from gradcli.pytorch.messages import missing_if, raise_if, warn
 from gradcli.pytorch.names import TORCH, function
+from gradcli.pytorch.nn.windows import several
 from gradcli.pytorch.running import apply
 from gradcli.pytorch.tensor import Tensor
 

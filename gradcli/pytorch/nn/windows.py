@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
@@ -11,63 +11,74 @@ import numpy as np
 
 from gradcli.graph.calls import call_of
 from gradcli.graph.windows import Window
-from gradcli.pytorch.argument_checks import check_convolution, check_pooling, several
 from gradcli.pytorch.calls import call_function, check_numbers, set_grad_fn_name
-from gradcli.pytorch.cuts import note_lost
 from gradcli.pytorch.dispatch import NN
 from gradcli.pytorch.dtypes import contiguous_format
 from gradcli.pytorch.messages import missing_if, raise_if, torch_error
-from gradcli.pytorch.names import TORCH, function
+from gradcli.pytorch.names import TORCH, function, with_indices
 from gradcli.pytorch.nn import functional as F
 from gradcli.pytorch.nn.layers import _Linear
 from gradcli.pytorch.running import apply
 from gradcli.pytorch.tensor import Array, Tensor, axis_of, of_array
 
+
+def several(setting: Any, axes: int) -> list[int]:
+    """Return a setting as one number for each axis, or as it is where it has another length."""
+    result = list(setting) if isinstance(setting, tuple | list) else [setting]
+    return result * axes if len(result) == 1 else result
+
+
 # Convolutions
 
 
-@function("conv1d", "conv2d", "conv3d", module=NN)
+@function("conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d", module=NN)
 def _convolved(
-    input: Tensor, weight: Tensor, bias: Any, stride: Any, padding: Any, dilation: Any, groups: int, op: str
-) -> Any:
+    input: Tensor, weight: Tensor, bias: Any, stride: Any, padding: Any, dilation: Any, groups: int,
+    output_padding: Any, op: str,
+) -> Any:  # fmt: skip
     axes, settings = int(op[-2]), {"stride": stride, "padding": padding, "dilation": dilation}
-    check_convolution(axes, input, weight, bias, settings, groups)
+    if is_transposed := "transpose" in op:
+        missing_if(not input.is_floating_point(), f"{op} of integers")
+        settings["output_padding"] = output_padding
+    _check_convolution(axes, input, weight, bias, settings, groups, is_transposed)
     result = call_function(op, input, weight, bias, groups=groups, **settings)
     is_batch = input.dim() == axes + 2
     return result if is_batch else set_grad_fn_name(result, "SqueezeBackward1(Convolution(Unsqueeze(0),1,2))")
 
 
-def _transposed(axes: int) -> Callable[..., Tensor]:
-    name = f"conv_transpose{axes}d"
-
-    def convolve(
-        input: Any, weight: Any, bias: Tensor | None, stride: Any, padding: Any, output_padding: Any, groups: int,
-        dilation: Any,
-    ) -> Tensor:  # fmt: skip
-        missing_if(not input.is_floating_point(), f"{name} of integers")
-        others = {"stride": stride, "padding": padding, "dilation": dilation}
-        settings = {"stride": stride, "padding": padding, "output_padding": output_padding, "dilation": dilation}
-        check_convolution(axes, input, weight, bias, others, groups, transposed=True)
-        _check_output_padding(axes, settings)
-        x = input if input.dim() == axes + 2 else input.unsqueeze(0)
-        stride, padding, more, dilation = (tuple(several(s, axes)) for s in settings.values())
-        call = (("bias",) if bias is not None else ()), stride, padding, more, groups, dilation
-
-        operands = [t for t in (x, weight, bias) if t is not None]
-        result = apply(name, partial(call_of, name, call), operands, call, "ConvolutionBackward0")
-        return result if x is input else set_grad_fn_name(result.squeeze(0), "SqueezeBackward1")
-
-    return convolve
-
-
-def _check_output_padding(axes: int, settings: dict[str, Any]) -> None:
-    rows = [several(settings[name], axes) for name in ("output_padding", "stride", "dilation")]
-    wrong = any(more >= max(others) for more, *others in zip(*rows, strict=True))
-    raise_if(wrong, "output padding", *rows)
+def _check_convolution(
+    axes: int, input: Tensor, weight: Tensor, bias: Tensor | None, settings: dict[str, Any], groups: int,
+    is_transposed: bool,
+) -> None:  # fmt: skip
+    """Check the shapes and dtypes of a convolution over some axes.  The vocabulary checks the settings."""
+    rank, shape = input.dim(), list(weight.shape)
+    name = f"_transpose{axes}" if is_transposed else axes
+    wrong = rank not in (axes + 1, axes + 2)
+    raise_if(wrong, "rank of a convolution's input", axes + 1, axes + 2, name, list(input.shape))
+    has_strides = set(several(settings["stride"], axes)) != {1}
+    raise_if(settings["padding"] == "same" and has_strides, "strides of the same size")
+    _check_types(input, weight, None if is_transposed else bias)
+    raise_if(not is_transposed and shape[0] % groups, "groups of a weight", groups, shape)
+    whole = list(input.shape) if rank == axes + 2 else [1, *input.shape]
+    channels, how = (shape[0], "transposed=1") if is_transposed else (shape[1] * groups, f"groups={groups}")
+    raise_if(whole[1] != channels, "channels of a convolution", how, shape, whole, channels, whole[1])
+    if not is_transposed and not isinstance(settings["padding"], str):
+        each = (several(settings[name], axes) for name in ("padding", "dilation"))
+        windows = [Window(n, 1, p, d) for n, p, d in zip(shape[2:], *each, strict=False)]
+        rows = list(zip(windows, whole[2:], strict=False))
+        sizes = [w.padded(n) for w, n in rows], [w.reach for w in windows]
+        too_large = any(w.fitting(n) < 1 for w, n in rows)
+        raise_if(too_large, "kernel larger than the input", *(" x ".join(map(str, n)) for n in sizes))
 
 
-for _axes in (1, 2):
-    function(f"conv_transpose{_axes}d", module=NN)(_transposed(_axes))
+def _check_types(input: Tensor, weight: Tensor, bias: Tensor | None) -> None:
+    """Check that weight and bias have the input's dtype."""
+    reference = input if bias is None else bias
+    raise_if(reference._a.dtype != input._a.dtype, "types of input and bias", input.dtype.in_c, reference.dtype.in_c)
+    other = input._a.dtype != weight._a.dtype
+    single = other and input._a.dtype == "float32"
+    raise_if(single, "types of input and weight", input.dtype.tensor, weight.dtype.tensor)
+    raise_if(other, "scalar type of a weight", input.dtype.word, weight.dtype.word)
 
 
 # Their layers
@@ -111,12 +122,35 @@ class _ConvTranspose(_Conv):
 @function(*(f"{kind}_pool{n}d" for kind in ("avg", "max") for n in (1, 2, 3)), module=NN)
 def _pooled(input: Tensor, kernel_size: Any, stride: Any, return_indices: bool, op: str, **more: Any) -> Any:
     steps = kernel_size if stride in (None, [], ()) else stride
-    settings = {"kernel_size": kernel_size, "stride": steps, "padding": more.get("padding", 0)}
-    check_pooling(op, input, {**settings, "dilation": more.get("dilation", 1)}, more.get("ceil_mode", False))
+    settings = [kernel_size, steps, more.get("padding", 0), more.get("dilation", 1)]
+    windows = _check_pooling(op, input, settings, more.get("ceil_mode", False))
     result = call_function(op, input, kernel_size, None if steps == kernel_size else steps, **more)
     if not return_indices:
         return result
-    return result, indices_of(op, input, result, int(op[-2]), {"dilation": 1} | settings | more)
+    counts = zip(windows, result.shape[-len(windows) :], strict=True)
+    positions = [np.arange(n)[:, None] * w.stride - w.padding + np.arange(w.size) * w.dilation for w, n in counts]
+    return with_indices(op, result, _largest(input, positions).reshape(result.shape))
+
+
+def _check_pooling(name: str, input: Tensor, settings: Sequence[Any], ceil: bool) -> list[Window]:
+    """Return the windows of pooling; what their size, stride, padding and dilation may be the vocabulary checks.
+
+    Errors: `RuntimeError`, `IndexError`.
+    """
+    axes, rank = int(name[-2]), input.dim()
+    wrong = name == "avg_pool2d" and rank not in (3, 4)
+    raise_if(wrong, "rank for avg_pool2d", list(input.shape), rank, -rank, rank - 1)
+    sizes, each = input.shape[-axes:], [several(setting, axes) for setting in settings]
+    raise_if(min(*each[0], *each[1]) <= 0, "setting of a pool", name, *settings)
+    windows = [Window(n, s, p, d, ceil) for n, s, p, d in zip(*each, strict=False)]
+    rows = list(zip(windows, sizes, strict=False))
+    result = [w.fitting(n) for w, n in rows]
+    small = name == "avg_pool3d" and any(w.padded(n) < w.reach for w, n in rows)
+    raise_if(small or (name == "max_pool1d" and min(result) < 1), "setting of a pool", name, *settings)
+    head = [*input.shape[:-axes][-1:], *[1] * (axes == 1)]
+    before, after = ("x".join(map(str, (*head, *values))) for values in (sizes, result))
+    raise_if(min(result) < 1, "output of a pool", before, after)
+    return windows
 
 
 @function(*(f"adaptive_{kind}_pool{n}d" for kind in ("avg", "max") for n in (1, 2)), module=NN)
@@ -127,41 +161,23 @@ def _adaptive(input: Any, output_size: Any, return_indices: bool, op: str) -> An
     name = f"Adaptive{kind}Pool2DBackward0" if axes == 2 else f"SqueezeBackward1(Adaptive{kind}Pool2D(Unsqueeze(0)))"
     name = "MeanBackward1" if kind == "Avg" and counts == (1, 1) else name
     result = apply(op, partial(call_of, op, (counts,)), (input,), counts, name)
-    return (result, indices_of_parts(op, input, counts)) if return_indices else result
+    if not return_indices:
+        return result
+    positions = [_of_parts(n, count) for n, count in zip(input.shape[-axes:], counts, strict=True)]
+    return with_indices(op, result, _largest(input, positions).reshape(result.shape))
 
 
-def indices_of(name: str, x: Tensor, pooled: Tensor, axes: int, settings: Mapping[str, Any]) -> Tensor:
-    """Return for each largest number its index in its plane: the first of equal ones, the last `nan`.
-
-    `settings` are `kernel_size`, `stride`, `padding` and `dilation`, for each axis or for all.
-    """
-    sizes = (several(settings[k], axes) for k in ("kernel_size", "stride", "padding", "dilation"))
-    rows = zip(pooled.shape[-axes:], zip(*sizes, strict=True), strict=True)
-    windows = [
-        np.arange(count)[:, None] * stride - padding + np.arange(kernel) * dilation
-        for count, (kernel, stride, padding, dilation) in rows
-    ]
-    result = of_array(_largest(x, windows).reshape(pooled.shape))
-    note_lost(result, (x,), f"taking the indices of {name}")
-    return result
-
-
-def indices_of_parts(name: str, x: Tensor, counts: Sequence[int]) -> Tensor:
-    """Return the indices of the largest numbers of so many windows that cover the last axes."""
-    axes, windows = len(counts), []
-    for size, count in zip(x.shape[-axes:], counts, strict=True):
-        ends = [(i * size // count, -(-(i + 1) * size // count)) for i in range(count)]
-        most = max((b - a for a, b in ends), default=0)
-        windows.append(np.array([[*range(a, b), *[-1] * (most - b + a)] for a, b in ends], np.int64))
-    result = of_array(_largest(x, windows).reshape(*x.shape[:-axes], *counts))
-    note_lost(result, (x,), f"taking the indices of {name}")
-    return result
+def _of_parts(size: int, count: int) -> Array:
+    """Return the positions in each of so many parts that cover an axis; -1 is none."""
+    ends = [(i * size // count, -(-(i + 1) * size // count)) for i in range(count)]
+    most = max((b - a for a, b in ends), default=0)
+    return np.array([[*range(a, b), *[-1] * (most - b + a)] for a, b in ends], np.int64)
 
 
 def _largest(x: Tensor, windows: Sequence[Array]) -> Array:
-    """Return for each plane the flat indices of the largest numbers of windows; each axis has its rows of positions.
+    """Return for each plane the flat indices of the largest numbers of windows: the first of equal ones, the last nan.
 
-    A position outside of the axis is none.
+    Each axis has the rows of positions of its windows; one outside of the axis is none.
     """
     shape = x.shape[-len(windows) :]
     planes = x._a[..., 0].reshape(-1, math.prod(shape))
@@ -220,12 +236,10 @@ for _axes in (1, 2):
 
 def _windows(kernel_size: Any, dilation: Any, padding: Any, stride: Any) -> list[Window]:
     """Return the windows along the rows and the columns."""
-    settings = {"kernel_size": kernel_size, "dilation": dilation, "padding": padding, "stride": stride}
-    sizes = {name: several(setting, 2) for name, setting in settings.items()}
-    for name, values in sizes.items():
-        wrong = len(values) != 2 or min(values) < (name != "padding")
-        raise_if(wrong, "sizes of a block", name, values)
-    return [Window(k, s, p, d) for k, d, p, s in zip(*sizes.values(), strict=True)]
+    sizes = [several(setting, 2) for setting in (kernel_size, stride, padding, dilation)]
+    wrong = {*map(len, sizes)} != {2} or min(map(min, sizes)) < 0 or 0 in (*sizes[0], *sizes[1], *sizes[3])
+    raise_if(wrong, "sizes of a block", *sizes)
+    return [Window(k, s, p, d) for k, s, p, d in zip(*sizes, strict=True)]
 
 
 def _indices(windows: Sequence[Window], sizes: Sequence[int]) -> Tensor:
@@ -235,51 +249,36 @@ def _indices(windows: Sequence[Window], sizes: Sequence[int]) -> Tensor:
     return of_array((rows[:, None, :, None] * width + columns[:, None]).reshape(-1))
 
 
-def _settings(windows: Sequence[Window]) -> dict[str, tuple[int, ...]]:
-    return {
-        "kernel_size": tuple(w.size for w in windows),
-        "dilation": tuple(w.dilation for w in windows),
-        "padding": tuple(w.padding for w in windows),
-        "stride": tuple(w.stride for w in windows),
-    }
-
-
 @function("unfold", module=NN)
 def unfold(input: Any, kernel_size: Any, dilation: Any, padding: Any, stride: Any) -> Any:
     """Return the blocks of pictures as columns: (batch, channels · elements of a block, blocks)."""
-    windows = _windows(kernel_size, dilation, padding, stride)
+    down, across = windows = _windows(kernel_size, dilation, padding, stride)
     axis_of(2, input.dim())
     raise_if(input.dim() not in (3, 4), "rank for unfold", list(input.shape))
-    *outer, channels, _, _ = input.shape
-    sizes = tuple(input.shape[-2:])
-    counts = tuple(w.fitting(n) for w, n in zip(windows, sizes, strict=True))
-    settings = _settings(windows)
-    raise_if(min(counts) < 1, "blocks of unfold", sizes, counts)
+    *outer, channels, height, width = input.shape
+    counts = down.fitting(height), across.fitting(width)
+    raise_if(min(counts) < 1, "blocks of unfold", (height, width), counts)
     check_numbers("im2col", input.dtype)
-    (top, left) = settings["padding"]
-    flat = F.pad(input, (left, left, top, top)).flatten(-2)
-    columns = flat.index_select(-1, _indices(windows, sizes))
-    size = math.prod(settings["kernel_size"])
-    return set_grad_fn_name(columns.reshape(*outer, channels * size, math.prod(counts)), "Im2ColBackward0")
+    flat = F.pad(input, (across.padding, across.padding, down.padding, down.padding)).flatten(-2)
+    columns = flat.index_select(-1, _indices(windows, (height, width)))
+    shape = *outer, channels * down.size * across.size, math.prod(counts)
+    return set_grad_fn_name(columns.reshape(shape), "Im2ColBackward0")
 
 
 @function("fold", module=NN)
 def fold(input: Any, output_size: Any, kernel_size: Any, dilation: Any, padding: Any, stride: Any) -> Any:
     """Return pictures whose elements are the sums of those of the blocks that cover them: the adjoint of `unfold`."""
-    windows, sizes = _windows(kernel_size, dilation, padding, stride), tuple(several(output_size, 2))
+    windows, sizes = _windows(kernel_size, dilation, padding, stride), several(output_size, 2)
     raise_if(input.dim() not in (2, 3), "rank for fold", list(input.shape))
-    *outer, height, length = input.shape
-    settings = _settings(windows)
-    size = math.prod(settings["kernel_size"])
-    raise_if(height % size, "channels of fold", height, size)
+    *outer, rows, length = input.shape
+    channels, rest = divmod(rows, windows[0].size * windows[1].size)
     counts = [w.fitting(n) for w, n in zip(windows, sizes, strict=True)]
-    count = math.prod(counts)
-    wrong = min(counts) < 1 or length != count
-    raise_if(wrong, "blocks of fold", sizes, counts, length)
+    wrong = rest or min(counts) < 1 or length != math.prod(counts)
+    raise_if(wrong, "blocks of fold", sizes, counts, list(input.shape))
     check_numbers("col2im", input.dtype)
     padded = [w.padded(n) for w, n in zip(windows, sizes, strict=True)]
-    terms = input.reshape(*outer, height // size, size * length)
-    empty = TORCH["zeros"](*outer, height // size, math.prod(padded), dtype=input.dtype)
+    empty = TORCH["zeros"](*outer, channels, math.prod(padded), dtype=input.dtype)
+    terms = input.reshape(*outer, channels, -1)
     total = empty.index_add(-1, _indices(windows, sizes), terms).unflatten(-1, padded)
     for axis, (w, n) in enumerate(zip(windows, sizes, strict=True)):
         total = total.narrow(axis - 2, w.padding, n)

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from itertools import accumulate, combinations_with_replacement
 from itertools import combinations as _combinations
-from itertools import combinations_with_replacement
 from typing import Any
 
 import numpy as np
@@ -12,7 +11,7 @@ import numpy as np
 from gradcli.pytorch.calls import call_function, set_grad_fn_name
 from gradcli.pytorch.messages import missing_if, raise_if
 from gradcli.pytorch.names import TORCH, function
-from gradcli.pytorch.tensor import Tensor, as_sequence, of_array
+from gradcli.pytorch.tensor import of_array
 
 
 @function("cartesian_prod")
@@ -35,32 +34,12 @@ def combinations(input: Any, r: int, with_replacement: bool) -> Any:
 def block_diag(tensors: Any) -> Any:
     """Return matrices along the diagonal of one of zeros."""
     blocks = [x.reshape(1, -1) if x.dim() < 2 else x for x in tensors]
-    widths = [b.shape[1] for b in blocks]
-    ends = [(sum(widths[:i]), sum(widths[i + 1 :])) for i in range(len(blocks))]
-    rows = [
-        TORCH["cat"]([b.new_zeros(len(b), left), b, b.new_zeros(len(b), right)], 1)
-        for b, (left, right) in zip(blocks, ends, strict=True)
-    ]
+    ends = [*accumulate((b.shape[1] for b in blocks), initial=0)]
+    pairs = zip(blocks, ends[:-1], strict=True)
+    rows = [call_function("pad", b, (left, ends[-1] - left - b.shape[1]), "constant", 0) for b, left in pairs]
     return set_grad_fn_name(TORCH["cat"](rows), "BlockDiagBackward0")
 
 
-def _at_least(rank: int) -> Callable[..., Any]:
-    """Return tensors with as many axes at least, as NumPy adds them."""
-
-    def one(x: Any) -> Any:
-        x = x.reshape(1) if not x.dim() else x
-        x = x.unsqueeze(0) if rank > 1 and x.dim() == 1 else x
-        return x.unsqueeze(-1) if rank > 2 and x.dim() == 2 else x
-
-    def function(tensors: Any) -> Any:
-        xs = as_sequence(tensors)
-        return one(xs[0]) if len(tensors) == 1 and isinstance(tensors[0], Tensor) else tuple(map(one, xs))
-
-    return function
-
-
-for _rank in (1, 2, 3):
-    function(f"atleast_{_rank}d")(_at_least(_rank))
 function("positive")(lambda input: input)
 function("conj", "resolve_conj", "resolve_neg")(lambda input: input)
 function("is_nonzero")(lambda input: bool(input))
@@ -105,11 +84,8 @@ def _scattered_products(input: Any, dim: int, index: Any, src: Any) -> Any:
     targets = TORCH["arange"](size).view([-1 if i == at else 1 for i in range(input.dim() + 1)])
     products = TORCH["where"](index.unsqueeze(at) == targets, part.unsqueeze(at), 1).prod(at + 1)
     ends = [n - m for n, m in zip(input.shape, products.shape, strict=True)]
-    return (
-        call_function("pad", products, [n for end in ends[::-1] for n in (0, end)], "constant", 1)
-        if any(ends)
-        else products
-    )
+    around = [n for end in ends[::-1] for n in (0, end)]
+    return call_function("pad", products, around, "constant", 1) if any(ends) else products
 
 
 def _scattered_extremes(input: Any, is_own: Any, dim: int, index: Any, src: Any, reduce: str) -> Any:

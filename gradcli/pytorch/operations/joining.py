@@ -6,12 +6,10 @@ from collections.abc import Iterable
 from itertools import accumulate
 from typing import Any
 
-import numpy as np
-
 from gradcli.graph import construct
 from gradcli.graph.index_arrays import shape_at
 from gradcli.graph.node import Node, cast
-from gradcli.pytorch.calls import apply_move, call_function, set_grad_fn_name
+from gradcli.pytorch.calls import call_function, set_grad_fn_name
 from gradcli.pytorch.dtypes import result_dtype
 from gradcli.pytorch.messages import raise_if, warn
 from gradcli.pytorch.modes import Mode
@@ -195,17 +193,23 @@ def stack(tensors: Any, dim: int = 0) -> Tensor:
     return _join("stack", parts, axis, construct.stack, parts)
 
 
-def _with_rank(x: Tensor, rank: int) -> Tensor:
+def _at_least(rank: int, x: Any) -> Any:
     """Return a tensor with as many axes at least, as NumPy adds them."""
-    if x.dim() >= rank:
-        return x
-    shape = getattr(np, f"atleast_{rank}d")(x._a[..., 0]).shape
-    return apply_move("reshape", x, shape, shape, "UnsqueezeBackward0" if x.dim() else "ViewBackward0")
+    x = x.reshape(1) if not x.dim() else x
+    x = x.unsqueeze(0) if rank > 1 and x.dim() == 1 else x
+    return x.unsqueeze(-1) if rank > 2 and x.dim() == 2 else x
+
+
+@function("atleast_1d", "atleast_2d", "atleast_3d")
+def at_least(tensors: Any, op: str) -> Any:
+    """Return one tensor, or several, with as many axes at least."""
+    xs = [_at_least(int(op[-2]), x) for x in as_sequence(tensors)]
+    return xs[0] if len(tensors) == 1 and isinstance(tensors[0], Tensor) else tuple(xs)
 
 
 def _stack_along(name: str, rank: int, axis: int) -> Any:
     def function(tensors: Any) -> Tensor:
-        parts = [_with_rank(p, rank) for p in _check_tensors(tensors, name)]
+        parts = [_at_least(rank, p) for p in _check_tensors(tensors, name)]
         return cat(parts, min(axis, parts[0].dim() - 1))
 
     return function
