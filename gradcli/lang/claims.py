@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import chain, product
 
@@ -142,20 +142,23 @@ def read_claims(sources: Iterable[Source]) -> tuple[list[Source], list[Claim]]:
     for source in sources:
         text = _HIGHER.sub(lambda m: m.group().translate(_SUPERSCRIPTS), source.text.replace("∂", "d"))
         normalised = Source(text, source.label)
-        for piece, start in _pieces(source, normalised):
-            end = start + len(piece)
-            if match := _PULLBACK.match(piece) or _DERIVATIVE.match(piece):
-                try:
-                    claims.append(_parse_claim(source, normalised, match, start, end))
-                except InputError as error:
-                    others = (s.text if s is not source else s.text[:start] + s.text[end:] for s in sources)
-                    raise _with_products(error, "\n".join(others)) from None
-            elif match := _PRIMED.match(piece):
-                primed.append((Span(source, start, end), match))
-            else:
-                _check_left(source, piece, start)
-                continue
-            text = text[:start] + re.sub(r"[^\n]", " ", text[start:end]) + text[end:]
+        try:
+            for piece, start in split(normalised):
+                end = start + len(piece)
+                if match := _PULLBACK.match(piece) or _DERIVATIVE.match(piece):
+                    try:
+                        claims.append(_parse_claim(source, normalised, match, start, end))
+                    except InputError as error:
+                        others = (s.text if s is not source else s.text[:start] + s.text[end:] for s in sources)
+                        raise _with_products(error, "\n".join(others)) from None
+                elif match := _PRIMED.match(piece):
+                    primed.append((Span(source, start, end), match))
+                else:
+                    _check_left(source, piece, start)
+                    continue
+                text = text[:start] + re.sub(r"[^\n]", " ", text[start:end]) + text[end:]
+        except InputError as error:
+            raise restore_span(error, [source], [normalised]) from None
         blanked.append(Source(text, source.label))
     for span, match in primed:
         raise _prime_error(span, match, blanked)
@@ -184,13 +187,6 @@ def _factors(name: str, known: Collection[str]) -> list[str]:
         if starts:
             ends[end] = [*ends[starts[0]], name[starts[0] : end]]
     return ends.get(len(name), [])
-
-
-def _pieces(source: Source, normalised: Source) -> Iterator[tuple[str, int]]:
-    try:
-        yield from split(normalised)
-    except InputError as error:
-        raise restore_span(error, [source], [normalised]) from None
 
 
 def _check_left(source: Source, piece: str, start: int) -> None:
@@ -305,11 +301,8 @@ def _parse_claim(source: Source, normalised: Source, match: re.Match[str], start
     last = first + for_at(normalised.text[first:end])
     if not source.text[first:last].strip():
         raise InputError("the claim is missing before `for`", span, f"`{text} = EXPRESSION {source.text[last:end]}`")
-    try:
-        expression, aliases = _right_side(normalised, first, last)
-        of, by = _of_and_by(normalised, match, start, span)
-    except InputError as error:
-        raise restore_span(error, [source], [normalised]) from None
+    expression, aliases = _right_side(normalised, first, last)
+    of, by = _of_and_by(normalised, match, start, span)
     loops = Span(source, last, end) if last < end else None
     return Claim(text, of, tuple(by), expression, span, aliases, loops)
 

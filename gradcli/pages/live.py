@@ -252,7 +252,7 @@ def _definition(
     inner_names = {next(fresh): n for n in computed if n is not result}
     inputs = {names[a]: x for a, x in arguments.items()}
     inner = Graph.of(inputs, {names[node]: result}, names=inner_names | {names[node]: result})
-    wrt = [names[p.argument] for p in trace.passes if p.node is node and p.argument in arguments]
+    wrt = [names[p.argument] for p in trace.swept.passes if p.node is node and p.argument in arguments]
     adjoint = trace.calls[0].adjoints.get(node)
     view = View(
         [*dict.fromkeys(wrt)],
@@ -278,7 +278,7 @@ def _one_by_one(
     ends = [n for n in nodes if n in read_outside or n is nodes[-1]]
     named = {names[n]: copy for n, copy in copies.items() if n in names}
     inner = Graph.of({names[a]: x for a, x in leaves.items()}, {names[n]: copies[n] for n in ends}, names=named)
-    wrt = [names[p.argument] for p in trace.passes if p.argument in leaves]
+    wrt = [names[p.argument] for p in trace.swept.passes if p.argument in leaves]
     drawing = picture(inner, View(wrt, fold=False), within.loss, within.barred)
     index = {copy: indices[n] for n, copy in (copies | leaves).items()} | dict(indices)
     return LiveInside(drawing, tuple(tuple(index[n] for n in box.nodes if n in index) for box in drawing.boxes))

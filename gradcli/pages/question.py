@@ -278,6 +278,20 @@ class TangentProduct(Question):
         """The tangents."""
         return seeded("u", self.u or {})
 
+    @property
+    def inputs(self) -> Mapping[str, Node]:
+        """The leaves, and the tangents."""
+        return self.columns().graph.inputs
+
+    def nodes(self) -> Iterable[Node]:
+        """Return the products."""
+        return self.columns().graph.outputs.values() if self.measured.products is None else ()
+
+    def products(self, values: Values) -> Named:
+        """Return the products by the names of the outputs, or of the leaves."""
+        nodes = {name.removesuffix(f".{self.product}"): n for name, n in self.columns().graph.outputs.items()}
+        return self.measured.products or {name: values[n] for name, n in nodes.items()}
+
     def runs(self, k: int, point: Named) -> Sequence[Named]:
         """Return the tangents."""
         return [seeded("u", tangent_of(point, self.wrt) if self.u is None or self.wanted.block else self.u)]

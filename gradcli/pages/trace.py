@@ -41,27 +41,19 @@ class Reverse:
 class Trace:
     """A system's forward pass, and the reverse pass of each call, at a point or in formulas.
 
-    `passes` are those of the sweep, in their order: two for `x*x`.  `names` are those under which nodes are shown.
-    Without a point `values` is empty, and arrays hold formulas.
+    The sweep has two passes for `x*x`.  `names` are those under which nodes are shown.  Without a point `values` is
+    empty, and arrays hold formulas.
     """
 
     graph: Graph
     names: Mapping[Node, str]
-    passes: tuple[Pass, ...]
+    swept: Sweep
     values: Mapping[Node, Array]
     calls: tuple[Reverse, ...]
 
-    @cached_property
-    def incoming(self) -> Mapping[Node, Sequence[Pass]]:
-        """The passes from which each node got its adjoint, in their order."""
-        result: dict[Node, list[Pass]] = {}
-        for p in self.passes:
-            result.setdefault(p.argument, []).append(p)
-        return result
-
     def several(self, node: Node) -> bool:
         """Return whether an adjoint is a sum of several contributions, the cotangent v among them."""
-        return len(self.incoming.get(node, ())) + (node in self.calls[0].seeds) > 1
+        return len(self.swept.incoming.get(node, ())) + (node in self.calls[0].seeds) > 1
 
     @cached_property
     def adjoint_names(self) -> Mapping[Node, str]:
@@ -70,7 +62,7 @@ class Trace:
         v = {name: self.calls[0].seeds[y] for name, y in self.graph.outputs.items() if y in self.calls[0].seeds}
         loss = loss_name(self.graph, v) if len(v) == len(outputs) else any_loss(self.graph)
         result: dict[Node, str] = {n: adjoint_name(name, loss) for n, name in self.names.items()}
-        if len(outputs) == 1 and "v" not in self.names.values() and outputs[0] not in self.incoming:
+        if len(outputs) == 1 and "v" not in self.names.values() and outputs[0] not in self.swept.incoming:
             result[outputs[0]] = "v"
         return result
 
@@ -97,7 +89,7 @@ def numeric_trace(
 def trace_of(graph: Graph, swept: Sweep, calls: Sequence[Values], measured: Measured = UNMEASURED) -> Trace:
     """Return the trace of a sweep, given the values of the nodes that are `traced` in each call."""
     reverse = tuple(_reverse(graph, swept, values.__getitem__, measured) for values in calls)
-    return Trace(graph, node_names(graph), swept.passes, {n: calls[0][n] for n in graph.nodes}, reverse)
+    return Trace(graph, node_names(graph), swept, {n: calls[0][n] for n in graph.nodes}, reverse)
 
 
 def traced(graph: Graph, swept: Sweep, measured: Measured = UNMEASURED) -> list[Node]:
@@ -120,7 +112,7 @@ def symbolic_trace(graph: Graph, swept: Sweep, calls: Sequence[Named]) -> Trace:
     for call in calls:
         exprs = formulas(swept.traced(), known_formulas(swept, names, call), bars, limits, names.values()).exprs
         reverse.append(_reverse(graph, swept, exprs.__getitem__))
-    return Trace(graph, names, swept.passes, {}, tuple(reverse))
+    return Trace(graph, names, swept, {}, tuple(reverse))
 
 
 def known_formulas(swept: Sweep, names: Mapping[Node, str], call: Named) -> dict[Node, Array]:

@@ -99,8 +99,8 @@ def check(cases):
             told = f"at {at}, v = {v}: {list(graph.names)}"
             compare(own["values"], [trace.values[n] for n in graph.nodes], told)
             compare(own["adjoints"], [reverse.adjoints.get(n) for n in graph.nodes], told)
-            compare(own["brought"], [reverse.contributions[p] for p in trace.passes], told)
-            compare(own["slopes"], [reverse.slopes.get(p) for p in trace.passes], told)
+            compare(own["brought"], [reverse.contributions[p] for p in trace.swept.passes], told)
+            compare(own["slopes"], [reverse.slopes.get(p) for p in trace.swept.passes], told)
 
 
 def compare(own, right, told):

@@ -61,7 +61,7 @@ def _replaced(graph, node, other):
 def test_contributions_add_up_to_adjoints(text, at):
     _, trace = traced(text, at, v=2.5)
     (call,) = trace.calls
-    for node, edges in trace.incoming.items():
+    for node, edges in trace.swept.incoming.items():
         parts = [call.contributions[edge] for edge in edges] + [seed for n, seed in call.seeds.items() if n is node]
         assert_allclose(sum(parts), call.adjoints[node], rtol=1e-12)
         assert_allclose(call.totals[edges[-1]], call.adjoints[node], rtol=1e-12)

@@ -87,7 +87,7 @@ def indeterminate(trace: Trace) -> Text | None:
     """Return a sentence on the first product 0·inf or sum inf - inf of the only reverse pass; None without one."""
     (result,) = trace.calls
     before = dict(result.seeds)
-    for p in trace.passes:
+    for p in trace.swept.passes:
         text = _zero_times_infinity(trace, result, p) or _difference_of_infinities(
             trace, before.get(p.argument), result.contributions[p], p
         )

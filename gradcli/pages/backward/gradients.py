@@ -231,20 +231,25 @@ def _sides(result: Result, point: Point, name: str, form: Math | None, weights: 
 
 
 def _along_a_path(result: Result, point: Point, name: str, form: Math | None, loss: str) -> Iterator[Math]:
-    """Yield the derivative of a scalar output by a leaf, multiplied out along the path between them if there is one."""
+    """Yield the derivative of a scalar output by a leaf, multiplied out along the path between them if there is one.
+
+    Local derivatives are formulas without those that are 1, unless these are long, and numbers where all are scalars.
+    """
     output, y = next(iter(result.graph.outputs.items()))
     if len(result.graph.outputs) > 1 or y.shape:
         return
-    leaf, v = result.leaves[name], point.calls[0].v[output]
-    passes = path_between(result.question.swept, leaf, y) or []
-    along = factors(passes, result.graph.labels)
+    leaf, v, labels = result.leaves[name], Value(point.calls[0].v[output]), result.graph.labels
     if form is None and not leaf.shape and not result.question.hooks and not result.wanted.returned:
         called = cotangent(result.graph, loss)
         yield Product((Name(called), Partial(output, name)))
-    if along is not None:
-        yield Product((Value(v), *along))
-        if point.trace is not None and (chained := chain_numbers(passes, point.trace)):
-            yield Product((Value(v), *chained))
+    passes = path_between(result.question.swept, leaf, y) or []
+    factors = {p: n for p in passes if (n := _local(p)).value != 1}
+    if len(factors) < 2 or sum(written_size(n, labels) for n in factors.values()) > _MEDIUM:
+        return
+    yield Product((v, *(quantity(n, labels) for n in factors.values())))
+    slopes = {} if point.trace is None else point.trace.calls[0].slopes
+    if all(p in slopes and not slopes[p].shape for p in passes):
+        yield Product((v, *(Value(slopes[p]) for p in factors)))
 
 
 ELEMENTS = 6  # of a leaf whose arithmetic is written out, a line each: more push the result off the screen
@@ -313,22 +318,6 @@ def _multiplies(p: Pass) -> bool:
     if OPERATIONS[p.node.op].broadcasts:
         return p.node.shape == p.argument.shape
     return p.node.op in ("sum", "mean", "norm")
-
-
-def factors(passes: list[Pass], names: Mapping[Node, str]) -> list[Math] | None:
-    """Return the local derivatives as formulas, without those that are 1; nothing where they are too long."""
-    nodes = [n for n in map(_local, passes) if n.value != 1]
-    if len(nodes) < 2 or sum(written_size(n, names) for n in nodes) > _MEDIUM:
-        return None
-    return [quantity(n, names) for n in nodes]
-
-
-def chain_numbers(passes: list[Pass], trace: Trace) -> list[Math] | None:
-    """Return the local derivatives of scalars as numbers."""
-    slopes = trace.calls[0].slopes
-    if any(p not in slopes or slopes[p].shape for p in passes):
-        return None
-    return [Value(slopes[p]) for p in passes if _local(p).value != 1]
 
 
 def _local(p: Pass) -> Node:

@@ -21,7 +21,7 @@ from gradcli.pages.formulas import formula_count
 from gradcli.pages.images import images_section
 from gradcli.pages.jacobian.page import OPERATIONS, has_new_names, heading, is_long, jacobian_sections, zeros
 from gradcli.pages.mentions import page_of
-from gradcli.pages.question import Point, Result
+from gradcli.pages.question import Call, Point, Result
 from gradcli.pages.recurrence import Folded, loops_of_formulas
 from gradcli.pages.results import Array, Named
 from gradcli.pages.rounds import by_round, without_rounds
@@ -181,22 +181,22 @@ _GRAD = Typed(".grad")
 
 def calls_section(result: Result, point: Point) -> Section:
     """Return a table with a row for each call (its v, its vᵀJ, and `.grad` after it), and the sum of all calls."""
-    rows: list[tuple[Math, ...]] = []
     leaves = result.wrt if len(result.wrt) <= _LEAVES else result.wrt[: _LEAVES - 1]
     more: tuple[str, ...] = ("…",) if len(leaves) < len(result.wrt) else ()
-    before: Named = {}
-    for k, call in enumerate(point.calls, 1):
-        weights = flat(call.v)
-        sums = {name: list(products(result, point.matrix, weights, name))[-1:] for name in leaves}
-        equations = [Equal((*sums[name], Value(call.vjp[name]))) for name in leaves]
-        after = [_running(before.get(name), call.vjp[name], call.grad[name]) for name in leaves]
-        both = [cell for pair in zip(equations, after, strict=True) for cell in pair] if len(equations) == 1 else after
-        rows.append((str(k), array_of(result.graph.outputs, call.v), *both, *more))
-        before = call.grad
+
+    def row(title: str, call: Call, before: Named) -> tuple[Math, ...]:
+        cells: list[Math] = [_running(before.get(name), call.vjp[name], call.grad[name]) for name in leaves]
+        if len(leaves) == 1:
+            sums = products(result, point.matrix, flat(call.v), leaves[0])
+            cells.insert(0, Equal((*list(sums)[-1:], Value(call.vjp[leaves[0]]))))
+        return (title, array_of(result.graph.outputs, call.v), *cells, *more)
+
+    before = [{}, *(call.grad for call in point.calls)]
+    rows = [row(str(k), call, grad) for k, (call, grad) in enumerate(zip(point.calls, before, strict=False), 1)]
     if len(rows) > _CALLS:
         rows = [*rows[: _CALLS - 1], ("…", *[""] * (len(rows[0]) - 1)), rows[-1]]
     if len(rows) > 1 and len(leaves) <= _SUMMED:
-        rows.append(("sum", *_total(result, point, leaves), *more))
+        rows.append(row("sum", Call(_sum_of_all(result, point), point.grad, point.grad), {}))
     titles = tuple(Words((Grad(name), " after it")) for name in leaves)
     headings = (VJP, *titles) if len(titles) == 1 else titles
     called = cotangent(result.graph)
@@ -204,18 +204,8 @@ def calls_section(result: Result, point: Point) -> Section:
     return Section("calls", (_meaning(result), Grid(header, tuple(rows)), *_sentences(result, point)))
 
 
-def _total(result: Result, point: Point, leaves: Sequence[str]) -> tuple[Math, ...]:
-    """Return the sum of all v and its vᵀJ, which is what has accumulated in `.grad`."""
-    v = _sum_of_all(result, point)
-    total = {name: point.grad[name] for name in leaves}
-    if len(leaves) != 1:
-        return array_of(result.graph.outputs, v), *(Value(g) for g in total.values())
-    (name,) = leaves
-    sums = products(result, point.matrix, flat(v), name)
-    return array_of(result.graph.outputs, v), Equal((*list(sums)[-1:], Value(total[name]))), Value(total[name])
-
-
 def _sum_of_all(result: Result, point: Point) -> Named:
+    """Return the sum of all v, whose vᵀJ is what has accumulated in `.grad`."""
     return {name: np.sum([c.v[name] for c in point.calls], axis=0) for name in result.graph.outputs}
 
 

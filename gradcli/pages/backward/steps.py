@@ -208,7 +208,7 @@ def forward_steps(graph: Graph, names: Mapping[Node, str], values: Mapping[Node,
 
 def reverse_steps(trace: Trace, call: int) -> Iterator[ReverseStep]:
     """Yield a step for each pass of a call."""
-    for p in trace.passes:
+    for p in trace.swept.passes:
         yield reverse_step(trace, call, p, trace.adjoint_names[p.node])
 
 
@@ -283,7 +283,8 @@ def steps_sections(
 
 def _meaning(trace: Trace, v: Named) -> tuple[Math, ...]:
     """Return the title of a reverse table, which defines the adjoint."""
-    x = next((name for name, n in trace.graph.inputs.items() if n in trace.incoming), next(iter(trace.graph.inputs)))
+    inputs = trace.graph.inputs
+    x = next((name for name, n in inputs.items() if n in trace.swept.incoming), next(iter(inputs)))
     loss = loss_name(trace.graph, v)
     whole = Partial(loss, x)
     adjoint = adjoint_name(x, loss)

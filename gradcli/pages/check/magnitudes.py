@@ -110,25 +110,15 @@ class _Equations:
         if row.kind == "condition" or node.op in _OF_SIGNS:
             self.equal(forms)
             return None if row.kind == "condition" else np.zeros(self.width + 1)
-        return self.near_one(forms)
+        one = np.zeros(self.width + 1)
+        self.equal([one, *forms])
+        return one
 
     def equal(self, forms: Sequence[Form | None]) -> Form | None:
         """Add that sizes are equal, and return it."""
         some = [f for f in forms if f is not None]
-        for f in some[1:]:
-            self._zero(f - some[0])
+        self.rows += [f - some[0] for f in some[1:] if (f - some[0])[:-1].any()]
         return sum(some[1:], some[0]) / len(some) if some else None
-
-    def near_one(self, forms: Sequence[Form | None]) -> Form:
-        """Add that sizes are near 1, and return that size."""
-        for f in forms:
-            if f is not None:
-                self._zero(f)
-        return np.zeros(self.width + 1)
-
-    def _zero(self, form: Form) -> None:
-        if form[:-1].any():
-            self.rows.append(form)
 
 
 def _constant(node: Node, width: int) -> Form | None:

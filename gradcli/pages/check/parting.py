@@ -166,7 +166,7 @@ class _Search:
 
     def _along_lines(self, bases: Array) -> tuple[Array, Array, Array]:
         """Return points on the borders along lines through bases, what is 0 there, and points that are only near."""
-        lines = Lines.of(self.evaluate, self.cost, self.space, bases)
+        lines = Lines(self.evaluate, self.cost, self.space, bases)
         changed = (lines.states[:, 1:] != lines.states[:, :-1]).any(axis=0)
         line, low, high = lines.changes(np.flatnonzero((lines.line[1:] == lines.line[:-1]) & changed), _EXACT)
         least, at = lines.nearest()

@@ -108,7 +108,7 @@ class _Regions:
 
     def new(self, bases: Array, known: Array, counts: Callable[[Named], Array]) -> Array:
         """Return points on lines through the bases that lie in regions with new states, and count."""
-        lines = Lines.of(self.evaluate, self.cost, self.space, bases).divided()
+        lines = Lines(self.evaluate, self.cost, self.space, bases).divided()
         flat = lines.flat(*lines.between())
         base, truth = numbers(self.case.graph, self.space.points(flat), [self.case.base, self.case.truth])
         order = np.lexsort((strangeness(self.space, flat), ~truth.any(axis=0)))  # where all is 0, little is seen
@@ -201,42 +201,24 @@ class Space:
             yield np.zeros(count), base
 
 
-@dataclass
 class Lines:
     """Points on lines, sorted by their lines and along each, with the states and distances of the conditions there.
 
     `evaluate` returns states, and how far those of numbers are from a change, both of shape (elements, points); `cost`
-    is the number of values that it computes at a point.
+    is the number of values that it computes at a point, and `cells` that of the parts of lines searched at a time.
+    `starts` and `directions` are of shape (elements, lines).
     """
 
-    evaluate: Callable[[Named], tuple[Array, Array]]
-    cost: int
-    space: Space
-    starts: Array  # (elements, lines)
-    directions: Array
-    line: Array
-    t: Array
-    states: Array
-    distances: Array
-
-    @staticmethod
-    def of(evaluate: Callable[[Named], tuple[Array, Array]], cost: int, space: Space, bases: Array) -> Lines:
-        """Return the points of a grid on each line through the bases."""
+    def __init__(self, evaluate: Callable[[Named], tuple[Array, Array]], cost: int, space: Space, bases: Array) -> None:
+        """Take the points of a grid on each line through the bases."""
+        self.evaluate, self.space = evaluate, space
+        self.cells = int(np.clip(_SEARCHED // cost, 1, _CELLS))
         lines = [line for base in bases.T for line in space.lines(base)]
         most = max(1, _WORK // (2 * len(_GRID) * cost))
-        starts, directions = (np.stack(each, axis=1) for each in zip(*lines[:most], strict=True))
-        empty = np.empty(0, dtype=int)
-        result = Lines(evaluate, cost, space, starts, directions, empty, empty, np.empty((0, 0)), np.empty((0, 0)))
-        grid = np.concatenate([-_GRID, _GRID])
-        count = starts.shape[1]
-        result.line, result.t = np.repeat(np.arange(count), len(grid)), np.tile(grid, count)
-        result.states, result.distances = result.at(result.line, result.t)
-        return result.sorted()
-
-    @property
-    def cells(self) -> int:
-        """The number of parts of lines that are searched at a time."""
-        return int(np.clip(_SEARCHED // self.cost, 1, _CELLS))
+        self.starts, self.directions = (np.stack(each, axis=1) for each in zip(*lines[:most], strict=True))
+        grid, count = np.sort([*-_GRID, *_GRID]), len(lines[:most])
+        self.line, self.t = np.repeat(np.arange(count), len(grid)), np.tile(grid, count)
+        self.states, self.distances = self.at(self.line, self.t)
 
     def flat(self, line: Array, t: Array) -> Array:
         """Return the points at t on lines, of shape (elements, points)."""
@@ -246,20 +228,14 @@ class Lines:
         """Return the states and the distances at t on lines."""
         return self.evaluate(self.space.points(self.flat(line, t)))
 
-    def sorted(self) -> Lines:
-        """Sort the points."""
-        order = np.lexsort((self.t, self.line))
-        self.line, self.t = self.line[order], self.t[order]
-        self.states, self.distances = self.states[:, order], self.distances[:, order]
-        return self
-
     def insert(self, line: Array, t: Array) -> None:
         """Add points at t on lines."""
         states, distances = self.at(line, t)
-        self.line, self.t = np.concatenate([self.line, line]), np.concatenate([self.t, t])
-        self.states = np.concatenate([self.states, states], axis=1)
-        self.distances = np.concatenate([self.distances, distances], axis=1)
-        self.sorted()
+        line, t = np.concatenate([self.line, line]), np.concatenate([self.t, t])
+        order = np.lexsort((t, line))
+        self.line, self.t = line[order], t[order]
+        self.states = np.concatenate([self.states, states], axis=1)[:, order]
+        self.distances = np.concatenate([self.distances, distances], axis=1)[:, order]
 
     @property
     def apart(self) -> Array:

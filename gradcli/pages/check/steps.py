@@ -89,7 +89,7 @@ class Steps:
         names = self._system[2]
         notation = Notation(names, implicit=True)
         result: dict[Pass, SlipText] = {}
-        for p in self.trace.passes if self.trace is not None else ():
+        for p in self.trace.swept.passes if self.trace is not None else ():
             own = Notation({n: name for n, name in names.items() if n is not p.node}, implicit=True)
             step = own.name(p.node), notation.name(p.argument)
             slip = next((s for s in self.slips if (s.node, s.operand) == step), None)
@@ -101,7 +101,7 @@ class Steps:
         """Return the sections of a page."""
         if self.trace is None:
             return (Section("steps", (Text(("the derivation is too long to be shown",)),)),)
-        if not self.trace.passes:
+        if not self.trace.swept.passes:
             (name,) = self.trace.graph.outputs
             return (Section("steps", (Text((f"{name} does not depend on it: the derivative is 0",)),)),)
         marks = {p: _mark(slip) for p, slip in self.slipped.items()}
@@ -112,7 +112,7 @@ class Steps:
         if self.trace is None:
             return {}
         steps = steps_objects(self.trace)
-        for p, step in zip(self.trace.passes, steps["reverse"], strict=True):
+        for p, step in zip(self.trace.swept.passes, steps["reverse"], strict=True):
             step |= {"yours": self.slipped[p].data()} if p in self.slipped else {}
         return {"steps": steps}
 

@@ -5,20 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from fractions import Fraction
-from functools import partial
 from itertools import combinations
 
-import numpy as np
-
 from gradcli.engine.evaluate import values_of
-from gradcli.graph.construct import index, matmul, reshape, transpose
+from gradcli.graph.construct import matmul, reshape, transpose
 from gradcli.graph.graph import Graph
 from gradcli.graph.node import Exact, Node, const, elementwise, operand, operands
 from gradcli.graph.operations import OPERATIONS
 from gradcli.graph.shapes import Shape, bare, broadcast_shapes
 from gradcli.notation.one_hot import one_hot_of
 from gradcli.notation.writer import spread_argument
-from gradcli.pages.forms.sums import ONE, Algebra, Product, Sum, constant, inverse, scaled, total
+from gradcli.pages.forms.sums import ONE, Algebra, Sum, constant, inverse, scaled, total
 
 _FEW = 12  # elements of an array that is written out: a line
 _TERMS = 8  # of a sum that may cancel: more are not a deviation from a mean
@@ -44,34 +41,9 @@ class ArrayForms(Algebra):
             return _contraction(self, node, *args)
         return _linear(self, node, *args) if len(args) == 1 and not row.broadcasts and row.is_linear_in(0) else None
 
-    def at_indices(self, s: Sum) -> Sum:
-        """Return a sum in which the factors of a one-hot array are elements: x[0]*[1, 0] for x*[1, 0]."""
-        keys = {node: key for node in self.letters(s) if (key := _only_one(node)) is not None}
-        if not keys:
-            return s
-        result: Sum = {}
-        for product, number in self.expanded(s).items():
-            for one in [node for node, exponent in self.ordered(product) if exponent > 0 and node in keys]:
-                rest: Product = frozenset(f for f in product if f[0] is not one)
-                of_ones = {product - rest: number}
-                taken = self.mapped({rest: Fraction(1)}, partial(self._element, one, keys[one]))
-                product, number = self.factor(self.times(of_ones, taken or {}))
-            result = total(result, {product: number})
-        return result
-
-    def _element(self, one: Node, key: tuple[int, ...], node: Node) -> Sum:
-        return self.value(index(node, key)) if node.shape == one.shape else self.letter(node)
-
     def operands(self, node: Node, op: str) -> tuple[Node, ...]:
         """Return the arguments of an operation that has no name; none of any other node."""
         return () if node in self.named else operands(node, op)
-
-
-def _only_one(node: Node) -> tuple[int, ...] | None:
-    """Return where the only 1 is in an array of zeros."""
-    if not node.is_constant or not node.shape or sorted(map(repr, node.values)) != [*"0" * (node.size - 1), "1"]:
-        return None
-    return tuple(map(int, np.unravel_index(node.values.index(1), node.shape)))
 
 
 # Arithmetic

@@ -18,7 +18,7 @@ from math import gcd, lcm
 import numpy as np
 
 from gradcli.engine.evaluate import values_of
-from gradcli.graph.construct import spread, swap
+from gradcli.graph.construct import index, spread, swap
 from gradcli.graph.graph import Graph, computed_from, scheduled
 from gradcli.graph.matrices import inv
 from gradcli.graph.node import MAX_BITS, Constant, Exact, Node, bits, const, elementwise, operand
@@ -144,10 +144,6 @@ class Algebra(ABC):
     @abstractmethod
     def rule(self, node: Node, args: list[Sum]) -> Sum | None:
         """Return what algebra makes of a node, from the sums of its arguments; None where it is a letter."""
-
-    @abstractmethod
-    def at_indices(self, s: Sum) -> Sum:
-        """Return a sum in which the factors of a one-hot array are elements: x[0]*[1, 0] for x*[1, 0]."""
 
     def _computed(self, node: Node, args: list[Sum]) -> Sum:
         result = self.rule(node, args) if node.args else self.letter(node)
@@ -293,6 +289,24 @@ class Algebra(ABC):
         number = -size if all(n < 0 for n in s.values()) else size
         return {scalars: number}, scaled(s, 1 / number, inverse(scalars))
 
+    def at_indices(self, s: Sum) -> Sum:
+        """Return a sum in which the factors of a one-hot array are elements: x[0]*[1, 0] for x*[1, 0]."""
+        keys = {node: key for node in self.letters(s) if (key := _only_one(node)) is not None}
+        if not keys:
+            return s
+        result: Sum = {}
+        for product, number in self.expanded(s).items():
+            for one in [node for node, exponent in self.ordered(product) if exponent > 0 and node in keys]:
+                rest: Product = frozenset(f for f in product if f[0] is not one)
+                of_ones = {product - rest: number}
+                taken = self.mapped({rest: Fraction(1)}, partial(self._element, one, keys[one]))
+                product, number = self.factor(self.times(of_ones, taken or {}))
+            result = total(result, {product: number})
+        return result
+
+    def _element(self, one: Node, key: tuple[int, ...], node: Node) -> Sum:
+        return self.value(index(node, key)) if node.shape == one.shape else self.letter(node)
+
     # Writing
 
     def write(self, s: Sum, shape: Shape | None = None) -> Node:
@@ -433,6 +447,13 @@ class Algebra(ABC):
             return const(number.numerator)
         near = Decimal(repr(float(number)))
         return const(near if self.decimals and Fraction(near) == number else number)
+
+
+def _only_one(node: Node) -> tuple[int, ...] | None:
+    """Return where the only 1 is in an array of zeros."""
+    if not node.is_constant or not node.shape or sorted(map(repr, node.values)) != [*"0" * (node.size - 1), "1"]:
+        return None
+    return tuple(map(int, np.unravel_index(node.values.index(1), node.shape)))
 
 
 def _content(s: Sum) -> Fraction:

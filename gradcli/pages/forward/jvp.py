@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -58,14 +58,13 @@ _COMPARED = 10_000  # entries of a Jacobian that is computed to be compared with
 _FORMULAS = 2_000  # elements whose formulas are computed for it: more would keep the reader waiting
 
 
-@dataclass(frozen=True)
-class TangentStep:
+class TangentStep(NamedTuple):
     """A step of the forward pass with its tangent, if it `moves`, and the rule that makes it; a leaf has none."""
 
     forward: ForwardStep
-    moves: bool = False
-    rule: Formula | None = None
-    tangent: Array | None = None
+    moves: bool
+    rule: Formula | None
+    tangent: Array | None
 
     def data(self) -> dict[str, Any]:
         """Return its JSON object."""
@@ -108,7 +107,7 @@ class JacobianProduct(TangentProduct):
     @property
     def inputs(self) -> Mapping[str, Node]:
         """The leaves, the tangents, and the cotangents if there are some."""
-        return {**self._pushed.graph.inputs, **(self.swept.graph.inputs if self.cotangents else {})}
+        return {**super().inputs, **(self.swept.graph.inputs if self.cotangents else {})}
 
     def runs(self, k: int, point: Named) -> Sequence[Named]:
         """Return the tangents, and a cotangent."""
@@ -133,7 +132,7 @@ class JacobianProduct(TangentProduct):
     def nodes(self) -> Iterator[Node]:
         """Yield the products, and what is shown beside: intermediates, steps, vᵀJ, J."""
         yield from self.graph.names.values()
-        yield from self._pushed.graph.outputs.values() if self.measured.products is None else ()
+        yield from super().nodes()
         if self.wanted.steps:
             yield from (*self.graph.nodes, *self._pushed.tangents.values())
         yield from self.swept.gradients.values() if self.cotangents else ()
@@ -143,9 +142,7 @@ class JacobianProduct(TangentProduct):
         """Return J·u at a point."""
         ((run,), (computed,)) = runs, values
         u = tangent_of(run, self.wrt)
-        product = self.measured.products or {
-            name: computed[self._pushed.graph.outputs[f"{name}.jvp"]] for name in self.graph.outputs
-        }
+        product = self.products(computed)
         result: dict[str, Any] = {"u": u, "jvp": product}
         if self.cotangents:
             v = {name: run[f"{name}.v"] for name in self.graph.outputs}
@@ -217,11 +214,9 @@ def _steps(graph: Graph, pushed: Push, node_values: Mapping[Node, Array]) -> Ite
     names = node_names(graph)
     for step in forward_steps(graph, names, node_values):
         tangent = pushed.tangents.get(step.node)
-        if tangent is None:
-            yield TangentStep(step)
-        else:
-            rule = None if step.node.is_leaf else tangent_rule(step.node, names, pushed)
-            yield TangentStep(step, True, rule, node_values.get(tangent))
+        moves = tangent is not None
+        rule = tangent_rule(step.node, names, pushed) if moves and not step.node.is_leaf else None
+        yield TangentStep(step, moves, rule, None if tangent is None else node_values.get(tangent))
 
 
 def tangent_rule(node: Node, names: Mapping[Node, str], pushed: Push) -> Formula:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
@@ -150,13 +150,8 @@ def mirrored(matrix: Array) -> Array:
     >>> mirrored(np.array([[1.0, 5.0], [2.0, 3.0]])).tolist()
     [[1.0, 2.0], [2.0, 3.0]]
     """
-    lower = _lower(len(matrix)).reshape(*matrix.shape[:2], *[1] * (matrix.ndim - 2))
+    lower = np.tri(len(matrix), dtype=bool).reshape(*matrix.shape[:2], *[1] * (matrix.ndim - 2))
     return np.where(lower, matrix, matrix.swapaxes(0, 1))
-
-
-@lru_cache(maxsize=1)
-def _lower(n: int) -> Array:
-    return np.tri(n, dtype=bool)
 
 
 def hessian_columns(output: str, slopes: Graph, wrt: Sequence[str]) -> Columns:
@@ -196,26 +191,15 @@ class HessianProduct(TangentProduct):
 
     def columns(self) -> Columns:
         """Return the products."""
-        return Columns(self._doubled)
+        return self._columns
 
     @cached_property
-    def _doubled(self) -> Graph:
-        return second.hvp(self.graph, self.wrt)
-
-    @property
-    def inputs(self) -> Mapping[str, Node]:
-        """The leaves, and the tangents."""
-        return self._doubled.inputs
-
-    def nodes(self) -> Iterator[Node]:
-        """Yield the products."""
-        yield from self._doubled.outputs.values() if self.measured.products is None else ()
+    def _columns(self) -> Columns:
+        return Columns(second.hvp(self.graph, self.wrt))
 
     def answer(self, at: Named, outputs: Named, runs: Sequence[Named], values: Sequence[Values]) -> Point:
         """Return H·u at a point."""
-        of_leaves = {name: self._doubled.outputs[f"{name}.hvp"] for name in self.wrt}
-        products = self.measured.products or {name: values[0][n] for name, n in of_leaves.items()}
-        return Point(at, outputs, {"u": tangent_of(runs[0], self.wrt), "hvp": products})
+        return Point(at, outputs, {"u": tangent_of(runs[0], self.wrt), "hvp": self.products(values[0])})
 
     def warnings(self, p: Point) -> Iterator[tuple[str, str]]:
         """Yield a warning for each product that is not finite."""

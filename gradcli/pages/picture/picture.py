@@ -143,7 +143,7 @@ def _trace(graph: Graph, swept: Sweep, view: View, names: Mapping[Node, str]) ->
             return symbolic_trace(graph, swept, [view.v])
         except TooDeepError:
             pass
-    return Trace(graph, names, swept.passes, {}, (nothing,))
+    return Trace(graph, names, swept, {}, (nothing,))
 
 
 class _Drawing:
@@ -239,7 +239,7 @@ class _Drawing:
         if self.view.at is None or self.view.v is None or node not in self.varying:
             return []
         reverse = self.trace.calls[0]
-        readers = dict.fromkeys(p.node for p in self.trace.incoming.get(node, ()) if p.node in self.names)
+        readers = dict.fromkeys(p.node for p in self.swept.incoming.get(node, ()) if p.node in self.names)
         if not self.repeated.isdisjoint(readers):
             return []  # they have no boxes of their own
         result = [self._path(reader, self.passes[reader, node], node) for reader in readers]
