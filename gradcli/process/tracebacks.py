@@ -5,8 +5,9 @@ from __future__ import annotations
 import io
 import sys
 import traceback
-from collections.abc import Iterable
-from contextlib import redirect_stderr
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, redirect_stderr
+from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
@@ -69,6 +70,29 @@ def _without_ours(shown: Any) -> None:
 
 
 _HERE = str(Path(__file__).parents[1])
+_SESSION = str(Path(_HERE) / "pytorch" / "session.py")  # which runs scripts
+_EXTRACT = "_extract_from_extended_frame_gen"  # by which Python makes every traceback that it prints
+
+
+@contextmanager
+def without_ours() -> Iterator[None]:
+    """Leave gradcli's frames, and those that led to the program, out of the tracebacks that it makes within a block."""
+    extract: Any = traceback.StackSummary.__dict__[_EXTRACT]
+    walk: Any = traceback.walk_stack
+
+    def walked(f: Any) -> Any:
+        return takewhile(lambda pair: pair[0].f_code.co_filename != _SESSION, walk(f))
+
+    def extracted(cls: Any, /, frames: Any, **options: Any) -> Any:
+        return traceback.StackSummary.from_list(theirs(extract.__func__(cls, frames, **options)))
+
+    setattr(traceback.StackSummary, _EXTRACT, classmethod(extracted))
+    traceback.walk_stack = walked
+    try:
+        yield
+    finally:
+        setattr(traceback.StackSummary, _EXTRACT, extract)
+        traceback.walk_stack = walk
 
 
 def is_ours(filename: str) -> bool:

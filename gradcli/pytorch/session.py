@@ -23,7 +23,7 @@ from gradcli.files import program_text
 from gradcli.graph import shapes
 from gradcli.process.script import Script
 from gradcli.process.script_imports import ScriptImports
-from gradcli.process.tracebacks import exit_status, traceback_text
+from gradcli.process.tracebacks import exit_status, traceback_text, without_ours
 from gradcli.pytorch.functions import fact
 from gradcli.pytorch.messages import MissingError, missing
 from gradcli.pytorch.nn.table import rows
@@ -242,7 +242,7 @@ def run(script: Script, emulates: bool = True) -> Ending:
     if emulates:
         fresh()
     hook = sys.excepthook
-    with _as_main(script, emulates) as main:
+    with _as_main(script, emulates) as main, without_ours():
         try:
             _Script(script).exec_module(main)
             ending = Ending(0)

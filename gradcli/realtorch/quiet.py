@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import sys
-import traceback
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,10 +11,9 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
-from gradcli.process.tracebacks import theirs
+from gradcli.process.tracebacks import without_ours
 
 _HERE = str(Path(__file__).parent)
-_EXTRACT = "_extract_from_extended_frame_gen"  # by which Python makes every traceback that it prints
 _DISPATCH = "handle_torch_function"  # PyTorch's function that calls a mode, from a function in Python
 
 
@@ -26,11 +24,7 @@ def _is_ours(frame: FrameType) -> bool:
 @contextmanager
 def unseen() -> Iterator[None]:
     """Leave the frames of the recording out of tracebacks and warnings in a block."""
-    extract: Any = traceback.StackSummary.__dict__[_EXTRACT]
     show = warnings._showwarnmsg  # type: ignore[attr-defined]
-
-    def extracted(cls: Any, /, frames: Any, **options: Any) -> Any:
-        return traceback.StackSummary.from_list(theirs(extract.__func__(cls, frames, **options)))
 
     def shown(message: Any) -> None:
         frame = _outside(message.filename)
@@ -43,12 +37,11 @@ def unseen() -> Iterator[None]:
             message.filename, message.lineno = frame.f_code.co_filename, frame.f_lineno
         show(message)
 
-    setattr(traceback.StackSummary, _EXTRACT, classmethod(extracted))
     warnings._showwarnmsg = shown  # type: ignore[attr-defined]
     try:
-        yield
+        with without_ours():
+            yield
     finally:
-        setattr(traceback.StackSummary, _EXTRACT, extract)
         warnings._showwarnmsg = show  # type: ignore[attr-defined]
 
 

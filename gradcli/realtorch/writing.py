@@ -426,11 +426,17 @@ class Writer:
                 if output < len(grads) and grads[output] is not None:
                     received[part.number, k] = numbers_of(grads[output])
         record = self.recorder.record()
-        for (o, i), g in sent.items():
-            q = record.operations[o].operands[i]
+        last: dict[int, tuple[int, int]] = {}  # which operation sends a gradient last, and its operand
+        for (o, i), g in sorted(sent.items(), reverse=True):
+            operation = record.operations[o]
+            q = operation.operands[i]
             assert isinstance(q, int)
             terms.setdefault(q, []).append(g)
+            of_weight = operation.row == "transpose" and not operation.site.line  # which linear maps read
+            last[q] = last.get(operation.results[0], (-o, i)) if of_weight else (-o, i)
         leaves = [*self._leaves()]
+        if request.function == "backward":  # PyTorch's own order within an operation is that of its formula
+            leaves.sort(key=lambda c: last.get(c.quantity, ()))
         arrived = {record.operations[o].results[k]: g for (o, k), g in received.items()}
         arrived |= {c.quantity: c.added for c in leaves if c.after is not None}
         hooks = [*self._hooks()]

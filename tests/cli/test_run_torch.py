@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -53,3 +54,30 @@ def test_a_check_under_pytorch_is_refused_with_the_reason(cli):
     error = cli.refused("run", "--torch", "--check", "-c", SCRIPT)
     assert "takes gradcli's torch" in " ".join(error.split())
     assert "torch.autograd.gradcheck" in error
+
+
+STACK = """\
+import torch, traceback
+def f():
+    print(*traceback.format_stack())
+class Twice(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        f()
+        return x * 2
+f()
+Twice.apply(torch.ones(2, requires_grad=True))
+"""
+
+
+@pytest.mark.parametrize("way", ["--no-torch", "--torch"])
+@pytest.mark.parametrize("options", [(), ("-q",)])
+def test_a_stack_that_a_script_prints_begins_with_the_script(way, options, cli, tmp_path):
+    if way == "--torch":
+        pytest.importorskip("torch", reason="the tests of --torch need PyTorch")
+    path = str(tmp_path / "script.py")
+    Path(path).write_text(STACK)
+    lines = [line for line in cli("run", way, *options, path).out.splitlines() if line.lstrip().startswith("File ")]
+    within = [line.rpartition(", ")[2] for line in lines if path in line]
+    assert within == ["in <module>", "in f", "in <module>", "in forward", "in f"]
+    assert len(lines) == len(within) + (way == "--torch")  # PyTorch's own `apply`
