@@ -211,6 +211,11 @@ def nearest(name: str, known: Iterable[str], what: str) -> str | None:
     return did_you_mean(name, known) or f"the {what} are {listed}"
 
 
+def unknown_name(option: str, name: str, wrong: str, known: Iterable[str], what: str) -> InputError:
+    """Return the error of an option with a name that is none of those known, and what is wrong with it."""
+    return option_error(option, f"{option}: {wrong}", nearest(name, known, what), name)
+
+
 @dataclass
 class Notes:
     """Notes and warnings of a computation, in order and once each."""

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
 
 import click
 
+from gradcli.cli.help import add_help
 from gradcli.engine.names import ENGINES, OLDER_NAMES
-from gradcli.errors import nearest, option_error
+from gradcli.errors import option_error, unknown_name
 from gradcli.process.platform import STANDARD_INPUT
 from gradcli.report.render import FORMATS, PAGE_ENDINGS, PAGES, Look, has_documents
 
@@ -109,15 +110,9 @@ def names_option(name: str, help_text: str, metavar: str = "NAMES", default: str
 
 
 reading_options = (
-    click.option(
-        "--columns", metavar="NAME=HEADER,…", multiple=True,
-        help="The column to read an input from, if its header is not the name of the input: x=flow rate.",
-    ),
-    click.option(
-        "--missing", type=click.Choice(("error", "skip", "nan")), default="error", show_default=True,
-        help="What an empty or NA cell in the file of points means: an error, a point to skip, or nan.",
-    ),
-)  # fmt: skip
+    click.option("--columns", metavar="NAME=HEADER,…", multiple=True),
+    click.option("--missing", type=click.Choice(("error", "skip", "nan")), default="error", show_default=True),
+)
 wrt_option = names_option("--wrt", "The inputs to differentiate with respect to, in this order; others are constants.")
 outputs_option = names_option("--outputs", "The outputs, in this order.")
 _SYSTEM = (
@@ -131,25 +126,13 @@ _SYSTEM = (
 _FILES = (
     points_option("Many points, instead of --at: a .csv, .tsv, .jsonl, .npz or .parquet file; - is standard input."),
     *reading_options,
-    click.option("--values", is_flag=True, help="Add the values of the outputs as columns to those of many points."),
+    click.option("--values", is_flag=True),
     names_option("--keep", "Copy these columns of the file of points into the result.", "HEADERS"),
-    click.option(
-        "--output", metavar="FILE", type=click.Path(allow_dash=True),
-        help="Write the results to a .csv, .npz or .parquet file, or the page to a .html, .md, .tex or .txt file; - is "
-        "CSV on standard output.",
-    ),
-    click.option(
-        "--engine", type=_Engine([*ENGINES, "dask"]), default="numpy", show_default=True,
-        help="The engine for many points: NumPy, LLVM or JAX (compiled), or Dask (Parquet data, on a cluster).",
-    ),
-    click.option(
-        "--scheduler", metavar="ADDRESS",
-        help="The address of a running Dask cluster, such as tcp://10.0.0.1:8786, instead of a local one.",
-    ),
-    click.option(
-        "--threads", type=click.IntRange(1, MAX_THREADS), metavar="N", help="All processor cores by default."
-    ),
-)  # fmt: skip
+    click.option("--output", metavar="FILE", type=click.Path(allow_dash=True)),
+    click.option("--engine", type=_Engine([*ENGINES, "dask"]), default="numpy", show_default=True),
+    click.option("--scheduler", metavar="ADDRESS"),
+    click.option("--threads", type=click.IntRange(1, MAX_THREADS), metavar="N"),
+)
 
 
 def system_options_with(formats: Sequence[str], help_text: str) -> Callable[[Command], Command]:
@@ -173,17 +156,16 @@ def format_of(style: str | None, output: str | None, endings: Mapping[str, str],
     if style is not None and said not in (None, "text", style):
         from gradcli.data.mistakes import label
 
-        raise option_error(
-            option,
-            f"{option} {style}, but the file extension of {label(output or '-')} says {said}",
-            f"give the file another extension, or use {option} {said}",
-            style,
-        )
+        message = f"{option} {style}, but the file extension of {label(output or '-')} says {said}"
+        raise option_error(option, message, f"give the file another extension, or use {option} {said}", style)
     return style or said
 
 
 def gathered(name: str, kind: Any, options: Sequence[Callable[[Any], Any]]) -> Callable[[Command], Command]:
-    """Return a decorator that adds options to a command, which gets them as one argument: a tuple of type `kind`."""
+    """Return a decorator that adds options to a command, which gets them as one argument: a tuple of type `kind`.
+
+    The docstring of the type has the help of options that have none of their own.
+    """
 
     def add(command: Command) -> Command:
         def with_one(**typed: Any) -> Any:
@@ -193,6 +175,7 @@ def gathered(name: str, kind: Any, options: Sequence[Callable[[Any], Any]]) -> C
         wrapped: Any = update_wrapper(with_one, command)
         for decorate in reversed(options):
             wrapped = decorate(wrapped)
+        add_help(wrapped.__click_params__[-len(options) :], kind.__doc__)
         return cast(Command, wrapped)
 
     return add
@@ -217,11 +200,8 @@ class Pages(NamedTuple):
         Errors: `InputError` for a document of its own in a format that has none.
         """
         if self.standalone and (style not in PAGES or not has_documents(style)):
-            raise option_error(
-                "--standalone",
-                "--standalone makes a document of LaTeX or Markdown",
-                "it goes with -f latex and -f markdown",
-            )
+            message = "--standalone makes a document of LaTeX or Markdown"
+            raise option_error("--standalone", message, "it goes with -f latex and -f markdown")
         standalone = self.standalone or style == "html" or (to_file and style == "markdown")
         return Look(style or PAGES[0], self.digits, standalone)
 
@@ -253,9 +233,8 @@ def _digits(_: click.Context, parameter: click.Parameter, typed: str) -> int | N
     if text == "full":
         return None
     if not re.fullmatch("[0-9]{1,2}", text) or not 1 <= int(text) <= MAX_DIGITS:
-        raise option_error(
-            "--digits", f"--digits: `{text}` is not a number of digits", f"1 to {MAX_DIGITS}, or full", text
-        )
+        message = f"--digits: `{text}` is not a number of digits"
+        raise option_error("--digits", message, f"1 to {MAX_DIGITS}, or full", text)
     return int(text)
 
 
@@ -269,14 +248,23 @@ def _sections(
     names = tuple(name.strip() for option in typed for name in option.split(","))
     for name in names:
         if name not in sections:
-            raise option_error(
-                "--only", f"--only: there is no section `{name}`", nearest(name, sections, "sections"), name
-            )
+            raise unknown_name("--only", name, f"there is no section `{name}`", sections, "sections")
     return names
 
 
 class Files(NamedTuple):
-    """The options of files: the points, the results, and the engine."""
+    """The options of files: the points, the results, and the engine.
+
+    Options:
+        --columns: The column to read an input from, if its header is not the name of the input: x=flow rate.
+        --missing: What an empty or NA cell in the file of points means: an error, a point to skip, or nan.
+        --values: Add the values of the outputs as columns to those of many points.
+        --output: Write the results to a .csv, .npz or .parquet file, or the page to a .html, .md, .tex or .txt file;
+            - is CSV on standard output.
+        --engine: The engine for many points: NumPy, LLVM or JAX (compiled), or Dask (Parquet data, on a cluster).
+        --scheduler: The address of a running Dask cluster, such as tcp://10.0.0.1:8786, instead of a local one.
+        --threads: All processor cores by default.
+    """
 
     points: str | None
     output: str | None = None

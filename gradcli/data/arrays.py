@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import stat
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import BinaryIO
 
@@ -21,6 +21,7 @@ from gradcli.graph.node import Node
 from gradcli.graph.shapes import Shape, check_size
 from gradcli.lang.builder import build
 from gradcli.lang.system import System
+from gradcli.lang.values import Assignment
 
 MAX_BYTES = 2**28  # of a file that holds one value: 256 MiB
 _ROWS = 2**12  # that are texts at a time
@@ -40,6 +41,18 @@ def array_of(value: Node | Path | InputError) -> Array:
     if isinstance(value, Path):
         return load(value)
     return np.asarray(evaluate(Graph.of({}, {"value": value}), {})["value"][..., 0], dtype=float)
+
+
+def assigned_array(a: Assignment, check: Callable[[str], object] = str) -> Array:
+    """Return the array of an assignment; `check` raises an error for a wrong name.
+
+    Errors: `InputError`, with its position.
+    """
+    try:
+        check(a.name)
+        return array_of(a.value)
+    except InputError as error:
+        raise error.at(a.span) from None
 
 
 def load(path: Path) -> Array:

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from gradcli.data.arrays import array_of
+from gradcli.data.arrays import assigned_array
 from gradcli.errors import InputError, nearest
 from gradcli.graph.array import Named
 from gradcli.graph.names import element_names
@@ -88,11 +88,7 @@ def typed_values(field: Field, text: str, known: Named) -> list[tuple[str, Index
     for a in read_point(_assignment(field, text), ""):
         if a.name not in (known if field.kind != RATE else ("rate",)):
             raise InputError(f"`{a.name}` has no field here", a.span, nearest(a.name, known, "names"))
-        try:
-            value = array_of(a.value)
-        except InputError as error:
-            raise error.at(a.span) from None
-        shape = np.shape(known.get(a.name, 0.0))
+        value, shape = assigned_array(a), np.shape(known.get(a.name, 0.0))
         index = a.key if a.key is not None or shape else ()
         wanted = shape if index is None else ()
         if index is not None and index and not inside(index, shape):

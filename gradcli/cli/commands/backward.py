@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from gradcli.cli.options import Files, Pages, SystemOptions, asking, cotangents_option, names_option
-from gradcli.errors import Notes, nearest, option_error
+from gradcli.errors import Notes, option_error, unknown_name
 
 if TYPE_CHECKING:
     from gradcli.cli.answer import Points
@@ -98,11 +98,9 @@ def backward(
 
         if options.page == "table" and not result.wanted.retain and (names := forgotten(result)):
             listed = ", ".join(f"{n}.grad" for n in names[:4]) + (", …" if len(names) > 4 else "")
-            notes.add(
-                "note",
-                f"{listed}: None in PyTorch, which keeps the gradients of leaves only."
-                f"\n  `--retain {names[0]}` shows it, as `{names[0]}.retain_grad()` would keep it.",
-            )
+            why = f"{listed}: None in PyTorch, which keeps the gradients of leaves only."
+            shows = f"`--retain {names[0]}` shows it, as `{names[0]}.retain_grad()` would keep it."
+            notes.add("note", f"{why}\n  {shows}")
         return backward_pages(result, pages.only, pages.jacobian)
 
     answer(options, many, pages, ask, paged, "-" in cotangents)
@@ -124,13 +122,9 @@ def _retained(graph: Graph, retain: str | None) -> tuple[str, ...]:
 
         known = {element: name for name, element in loops_of_formulas(graph).elements.items()}
         names = [known.get(name, name) for name in names]
-    for name in names:
-        if name not in computed:
-            leaf = name in graph.inputs
-            raise option_error(
-                "--retain",
-                f"--retain: `{name}` is {'an input, whose gradient is shown anyway' if leaf else 'not in the system'}",
-                None if leaf else nearest(name, computed, "computed names"),
-                name,
-            )
+    for name in [n for n in names if n not in computed]:
+        if name in graph.inputs:
+            message = f"--retain: `{name}` is an input, whose gradient is shown anyway"
+            raise option_error("--retain", message, text=name)
+        raise unknown_name("--retain", name, f"`{name}` is not in the system", computed, "computed names")
     return tuple(names)

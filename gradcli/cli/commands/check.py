@@ -131,11 +131,9 @@ def _check_trials(at: Sequence[str], many: shared.Files) -> None:
     """Check that --trials, which counts random points, is not typed beside points."""
     source = "--points" if many.wanted else "--at" if at else ""
     if source and click.get_current_context().get_parameter_source("trials") is ParameterSource.COMMANDLINE:
-        raise InputError(
-            f"--trials is the number of random points, and {source} gives the points",
-            hint=f"leave out --trials, or leave out {source} to check at random points",
-            options=("--trials", source),
-        )
+        message = f"--trials is the number of random points, and {source} gives the points"
+        hint = f"leave out --trials, or leave out {source} to check at random points"
+        raise InputError(message, hint=hint, options=("--trials", source))
 
 
 def _of_each(files: Sequence[str], verdicts: Callable[[str], CheckResult]) -> Results:

@@ -57,15 +57,14 @@ def checked(
     Errors: `InputError`, with its position in the texts, for what cannot be read and claims that do not fit.
     """
     rest, claims = read_claims(sources)
+    example = 'for example: gradcli check "f=x**2*y" "df/dx=2*x*y"'
     if not claims and gradient is None:
-        raise unfinished_error(rest) or InputError(
-            "there is no claim to check", hint='for example: gradcli check "f=x**2*y" "df/dx=2*x*y"; or x.grad=v*2*x'
-        )
-    subsystems = read_subsystems(
-        options.files, [q.name for claim in claims for q in claim.by], options, None if files is None else files.points
-    )
+        error = InputError("there is no claim to check", hint=f"{example}; or x.grad=v*2*x")
+        raise unfinished_error(rest) or error
+    names, points = [q.name for claim in claims for q in claim.by], None if files is None else files.points
+    subsystems = read_subsystems(options.files, names, options, points)
     if not subsystems and not any(source.text.strip() for source in rest):
-        raise InputError("no system is given", hint='for example: gradcli check "f=x**2*y" "df/dx=2*x*y"')
+        raise InputError("no system is given", hint=example)
     try:
         system = read_system(rest, subsystems)
         options = options._replace(style=None, outputs=",".join(system.assigned))
@@ -73,13 +72,11 @@ def checked(
             return _at_file(system, claims, options, files, settings)
         situation = read_situation(system, options, Notes())
         result = _cases(claims, situation.graph, system)
-        points = situation.points if options.at else ()
         if gradient is not None:
             result += _of_function(gradient, system, options, situation)
+        given, usual = situation.points if options.at else (), usual_powers(default_point(system))
         with announced():
-            return check(
-                situation.graph, result, replace(settings, points=points, usual=usual_powers(default_point(system)))
-            )
+            return check(situation.graph, result, replace(settings, points=given, usual=usual))
     except InputError as error:
         raise restore_span(error, sources, rest) from None
 
@@ -89,12 +86,8 @@ def _of_function(gradient: str, system: System, options: SystemOptions, situatio
     from gradcli.cli.inputs.gradient_functions import gradient_cases, needs_point  # claims in formulas start sooner
 
     if not is_function(gradient):
-        raise option_error(
-            "--gradient",
-            f"--gradient: `{gradient}` is not FILE.py:NAME",
-            "for example --gradient model.py:dloss",
-            gradient,
-        )
+        message = f"--gradient: `{gradient}` is not FILE.py:NAME"
+        raise option_error("--gradient", message, "for example --gradient model.py:dloss", gradient)
     shapes = {name: node.shape for name, node in situation.graph.inputs.items()}
     part = read_function(gradient, {**shapes, **(first_known(options, None) if options.at else {})})
     cases = gradient_cases(system, part, situation.graph, situation.points)
@@ -111,10 +104,8 @@ def _cases(claims: Sequence[Claim], graph: Graph, system: System) -> list[Case]:
     result = [replace(case, kinds=system.kinds) for case in cases(claims, graph, system.outputs)]
     for case in result:
         if case.work > MAX_WORK:
-            raise InputError(
-                f"{case.text} takes about {case.work:,} multiplications at each point, which are too many",
-                hint="check the claim for smaller arrays, with --shape or --at",
-            )
+            message = f"{case.text} takes about {case.work:,} multiplications at each point, which are too many"
+            raise InputError(message, hint="check the claim for smaller arrays, with --shape or --at")
     return result
 
 

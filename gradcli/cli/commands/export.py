@@ -10,7 +10,7 @@ import click
 
 from gradcli.cli import options as shared
 from gradcli.codegen.targets import ENDINGS, by_ending
-from gradcli.errors import InputError, Notes, nearest, option_error
+from gradcli.errors import InputError, Notes, option_error, unknown_name
 from gradcli.text.plain import print_utf8
 
 if TYPE_CHECKING:
@@ -85,9 +85,8 @@ def export(
     point = situation.only("the file tests itself at one point, and there are {}")
     request = Request(name, kinds, by, point, sparse=sparse)
     if dtype is not None and to != "onnx":
-        raise InputError(
-            "--dtype is for --to onnx", hint="other targets compute in float64", options=("--dtype", "--to")
-        )
+        hint = "other targets compute in float64"
+        raise InputError("--dtype is for --to onnx", hint=hint, options=("--dtype", "--to"))
     if to == "onnx":
         places = _open_sizes(system, options, graph)
 
@@ -106,9 +105,8 @@ def export(
 def _check_name(name: str) -> None:
     """Check that a function can have this name in each language."""
     if not (name.isascii() and name.isidentifier()) or len(name) > 100:
-        raise option_error(
-            "--name", f"--name: `{name}` cannot be the name of a function", "letters, digits and `_`", name
-        )
+        message = f"--name: `{name}` cannot be the name of a function"
+        raise option_error("--name", message, "letters, digits and `_`", name)
     if name.startswith("_"):  # which compilers keep for themselves
         raise option_error("--name", f"--name: `{name}` does not begin with a letter", f"for example f{name}", name)
 
@@ -158,19 +156,14 @@ def _write_model(
         proto = open_model(graph_at, sizes, places, request.what, request.wrt, request.name, dtype)
         if proto is None:
             listed = ", ".join(f"{p.name} = {sizes[p.name]} of `{p.source}`" for p in places[:_LISTED])
-            notes.add(
-                "note",
-                f"the sizes that were open are fixed: {listed}{', …' * (len(places) > _LISTED)}"
-                "\n  the nodes of the model that is written depend on them",
-            )
+            fixed = f"the sizes that were open are fixed: {listed}{', …' * (len(places) > _LISTED)}"
+            notes.add("note", f"{fixed}\n  the nodes of the model that is written depend on them")
     proto = proto or model(graph, request.what, request.wrt, request.name, dtype)
     at = request.at
     if at is not None and (gap := compared(proto, graph, request.what, request.wrt, at)) > TOLERANCES[dtype]:
-        notes.add(
-            "warning",
-            f"in {dtype}, results at the point differ from gradcli's by {gap:.0e} of their size"
-            + "; --dtype float64 keeps more digits" * (dtype == "float32"),
-        )
+        more = "; --dtype float64 keeps more digits" * (dtype == "float32")
+        differ = f"in {dtype}, results at the point differ from gradcli's by {gap:.0e} of their size"
+        notes.add("warning", differ + more)
     deliver(proto.SerializeToString(), output, notes, f"onnx with {', '.join(request.what)}")
 
 
@@ -180,22 +173,18 @@ def _open_sizes(system: System, options: shared.SystemOptions, graph: Graph) -> 
     from gradcli.lang.values import read_shapes
 
     given = {name for option in options.shapes for name in read_shapes(option)}
-    found: list[OpenSize] = []
-    closed: set[str] = set()
-    for part in system.subsystems:
-        for source, parameter in part.parameters.items():
-            for axis, (size, name) in enumerate(zip(parameter.shape or (), parameter.names, strict=False)):
-                place = OpenSize(name or f"{source}_{axis}", source, axis)
-                if size is not None:
-                    continue
-                if source in graph.inputs and source not in given:
-                    found.append(place)
-                else:
-                    closed.add(place.name)
-    sizes: dict[str, set[int]] = {}
-    for p in found:
-        sizes.setdefault(p.name, set()).add(graph.inputs[p.source].shape[p.axis])
-    return [p for p in found if p.name not in closed and len(sizes[p.name]) == 1]
+    places = [
+        OpenSize(name or f"{source}_{axis}", source, axis)
+        for part in system.subsystems
+        for source, parameter in part.parameters.items()
+        for axis, (size, name) in enumerate(zip(parameter.shape or (), parameter.names, strict=False))
+        if size is None
+    ]
+    sizes: dict[str, set[int | None]] = {}  # None: it is given, or not that of an input
+    for p in places:
+        is_open = p.source in graph.inputs and p.source not in given
+        sizes.setdefault(p.name, set()).add(graph.inputs[p.source].shape[p.axis] if is_open else None)
+    return [p for p in places if None not in sizes[p.name] and len(sizes[p.name]) == 1]
 
 
 def _arguments(system: System, situation: Situation, options: shared.SystemOptions, arguments: str | None) -> list[str]:
@@ -213,9 +202,7 @@ def _arguments(system: System, situation: Situation, options: shared.SystemOptio
     first = read_names(arguments, "--arguments") if arguments is not None else []
     for name in first:
         if name not in inputs:
-            raise option_error(
-                "--arguments", f"--arguments: `{name}` is not an input", nearest(name, inputs, "inputs"), name
-            )
+            raise unknown_name("--arguments", name, f"`{name}` is not an input", inputs, "inputs")
     if arguments is None and options.wrt is not None:
         first = situation.wrt
     order = dict.fromkeys([*first, *system.defaults, *appearance(situation.graph)])
@@ -234,9 +221,7 @@ def _kinds(what: str, known: tuple[str, ...]) -> list[str]:
     kinds = list(dict.fromkeys(kind.strip() for kind in what.split(",")))
     for kind in kinds:
         if kind not in known:
-            raise option_error(
-                "--what", f"--what: there is no `{kind[:40]}`", nearest(kind, known, "functions"), kind[:40]
-            )
+            raise unknown_name("--what", kind[:40], f"there is no `{kind[:40]}`", known, "functions")
     return kinds
 
 

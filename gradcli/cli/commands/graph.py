@@ -119,12 +119,8 @@ def _check_style(style: str, layout: str) -> None:
     from gradcli.report.pictures.render import CONVERTED, converter
 
     if layout == "horizontal" and style == "text":
-        raise option_error(
-            "--layout",
-            "--layout horizontal: a picture in text is vertical",
-            "add -f svg, or --output y.svg",
-            "horizontal",
-        )
+        message = "--layout horizontal: a picture in text is vertical"
+        raise option_error("--layout", message, "add -f svg, or --output y.svg", "horizontal")
     if style in CONVERTED:
         converter()
 
@@ -139,14 +135,12 @@ def _drawn(
 
     result = picture(situation.graph, view)
     if result.middle:
-        notes.add(
-            "note", f"one box has {result.middle}: --all draws every one, --outputs NAME what NAME is computed from"
-        )
+        more = "--all draws every one, --outputs NAME what NAME is computed from"
+        notes.add("note", f"one box has {result.middle}: {more}")
     arrows = sum(len(box.arrows) for box in result.boxes)
     if style == "mermaid" and arrows > MERMAID:
-        notes.add(
-            "note", f"Mermaid draws {MERMAID} arrows unless its setting maxEdges allows more: these are {arrows:,}"
-        )
+        most = f"Mermaid draws {MERMAID} arrows unless its setting maxEdges allows more"
+        notes.add("note", f"{most}: these are {arrows:,}")
     if style != "text" or to_file:
         print_utf8()
     drawing = Options(layout == "horizontal", styled=not to_file and has_styles(sys.stdout))
@@ -173,10 +167,9 @@ def _check_size(graph: Graph) -> None:
     from gradcli.pages.picture.picture import least_boxes
 
     if len(graph.nodes) > LAID_OUT and (boxes := least_boxes(graph, fold=False)) > LAID_OUT:
-        raise InputError(
-            f"the picture would have {boxes:,} boxes, and more than {LAID_OUT:,} are not laid out",
-            hint="leave out --all, or choose some with --outputs; -f text has a line for each",
-        )
+        message = f"the picture would have {boxes:,} boxes, and more than {LAID_OUT:,} are not laid out"
+        hint = "leave out --all, or choose some with --outputs; -f text has a line for each"
+        raise InputError(message, hint=hint)
 
 
 def style_of_picture(style: str | None, output: str | None) -> str:
@@ -185,11 +178,8 @@ def style_of_picture(style: str | None, output: str | None) -> str:
 
     result = shared.format_of(style, output, ENDINGS)
     if result is None and output not in (None, "-"):
-        raise InputError(
-            f"{label(output)} has an unknown file extension",
-            hint=f"{', '.join(ENDINGS)} choose the format, or -f",
-            text=output,
-        )
+        hint = f"{', '.join(ENDINGS)} choose the format, or -f"
+        raise InputError(f"{label(output)} has an unknown file extension", hint=hint, text=output)
     return result or "text"
 
 
@@ -202,7 +192,6 @@ def _call(situation: Situation, cotangents: tuple[str, ...], notes: Notes) -> Na
         return None
     calls = read_calls(outputs, 1, cotangents, False, notes)[0]
     if len(calls) > 1:
-        raise InputError(
-            f"a picture shows one call of backward, and v makes {len(calls)}", hint="gradcli backward shows several"
-        )
+        message = f"a picture shows one call of backward, and v makes {len(calls)}"
+        raise InputError(message, hint="gradcli backward shows several")
     return calls[0]

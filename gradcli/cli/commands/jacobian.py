@@ -61,11 +61,8 @@ def jacobian(
     from gradcli.cli.answer import answer
 
     if numeric and (steps or order is not None):
-        raise InputError(
-            "--numeric leaves formulas out, which --steps and --order show",
-            hint="leave one of them out",
-            options=("--numeric", "--steps", "--order"),
-        )
+        message, both = "--numeric leaves formulas out, which --steps and --order show", ("--steps", "--order")
+        raise InputError(message, hint="leave one of them out", options=("--numeric", *both))
     if sparse and many.points is None:
         _show_sparse(options, many, numeric)
         return
@@ -120,9 +117,8 @@ def _show_sparse(options: SystemOptions, files: Files, numeric: bool) -> None:
     _ = files._replace(output=None).wanted  # raises an error for options of many points
     output = None if files.output == "-" else files.output
     if options.style in PAGES:
-        raise option_error(
-            "-f", f"-f {options.style} shows whole Jacobians", "--sparse is for -f json and -f csv", options.style
-        )
+        message = f"-f {options.style} shows whole Jacobians"
+        raise option_error("-f", message, "--sparse is for -f json and -f csv", options.style)
     if output is not None and PurePath(output).suffix.lower() not in _ENDINGS:
         raise option_error("--sparse", "--sparse writes .csv, .json and .npz files", "for example --output J.npz")
     style = format_of(options.style, output, _ENDINGS) or "csv"

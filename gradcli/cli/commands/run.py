@@ -271,12 +271,9 @@ def _listener(
         without = in_words(["--quiet"] * options.quiet + ["--check"] * options.checks)
         raise option_error("--graph", "--graph draws a call that is explained", f"leave out {without}")
     if options.checks and uses_torch:
-        raise option_error(
-            "--check",
-            "--check runs each autograd.Function again on numbers of its own, which takes gradcli's torch",
-            "leave out --torch, or call torch.autograd.gradcheck in the script; --torch compares every formula of a "
-            "page with PyTorch's numbers by itself",
-        )
+        message = "--check runs each autograd.Function again on numbers of its own, which takes gradcli's torch"
+        hint = "leave out --torch, or call torch.autograd.gradcheck in the script; --torch compares every formula "
+        raise option_error("--check", message, f"{hint}of a page with PyTorch's numbers by itself")
     if options.checks:
         from gradcli.script.check import Calls
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
@@ -32,7 +32,7 @@ from gradcli.data.block import (
 from gradcli.data.columns import element
 from gradcli.data.formats import open_points
 from gradcli.data.mistakes import about_file, label, path_of
-from gradcli.errors import InputError, Notes, did_you_mean, nearest, option_error
+from gradcli.errors import InputError, Notes, did_you_mean, option_error, unknown_name
 from gradcli.graph.array import Named
 from gradcli.graph.graph import Graph
 from gradcli.graph.names import NAME
@@ -68,6 +68,7 @@ class FilePoints:
     same: Mapping[str, Array]
     label: str
     reading: Reading = PLAIN
+    kept: tuple[str, ...] = ()  # the headers of the columns that are copied
     of_file: Literal[True] = True
     count: None = None
 
@@ -75,11 +76,6 @@ class FilePoints:
     def leaves(self) -> tuple[str, ...]:
         """The leaves in their order."""
         return self.wrt
-
-    @property
-    def kept(self) -> tuple[str, ...]:
-        """The headers of the columns that are copied."""
-        return _headers(self.files.keep)
 
     def note_skipped(self, count: int) -> None:
         """Add a note of points that were left out because a cell is missing."""
@@ -94,20 +90,18 @@ class FilePoints:
 
         Errors: `InputError` for seeds of another shape than their nodes, and for seeds in both places.
         """
-        columns = {f"{n}.{suffix}": x.shape for n, x in nodes.items() if f"{n}.{suffix}" in self.points.shapes}
+        named = {f"{n}.{suffix}": x.shape for n, x in nodes.items()}
+        columns = {name: shape for name, shape in named.items() if name in self.points.shapes}
         if columns and typed:
-            raise option_error(
-                f"--{suffix}", f"{suffix} is given twice: by --{suffix}, and in {self.label} as `{next(iter(columns))}`"
-            )
+            twice = f"{suffix} is given twice: by --{suffix}, and in {self.label} as `{next(iter(columns))}`"
+            raise option_error(f"--{suffix}", twice)
         for name, shape in columns.items():
             if (result := self.points.shapes[name]) != shape:
-                raise InputError(
-                    f"`{name}` has shape {result} in {self.label}, but {name[:-2]} has shape {shape}",
-                    text=path_of(self.label),
-                )
+                message = f"`{name}` has shape {result} in {self.label}, but {name[:-2]} has shape {shape}"
+                raise InputError(message, text=path_of(self.label))
         if not columns:
             return False
-        rest = {f"{n}.{suffix}": np.zeros(x.shape) for n, x in nodes.items() if f"{n}.{suffix}" not in columns}
+        rest = {name: np.zeros(shape) for name, shape in named.items() if name not in columns}
         what = "cotangent" if suffix == "v" else "tangent"
         for name in rest:
             self.notes.add("note", f"{self.label} has no `{name}`: {name[:-2]} gets the {what} 0")
@@ -138,11 +132,6 @@ class FilePoints:
         return self.points.blocks([*self.varying, *(COPIED + header for header in self.kept)], size)
 
 
-def _headers(keep: str | None) -> tuple[str, ...]:
-    """Return the headers that `--keep` lists."""
-    return tuple(dict.fromkeys(header.strip() for header in keep.split(","))) if keep else ()
-
-
 def read_reading(system: System, columns: Sequence[str], missing: Policy) -> Reading:
     """Return how a file of points is read, of `--columns` and `--missing`.
 
@@ -154,16 +143,11 @@ def read_reading(system: System, columns: Sequence[str], missing: Policy) -> Rea
             name, _, header = (text.strip() for text in part.partition("="))
             result = element(name)
             if result is None or not header:
-                raise option_error(
-                    "--columns",
-                    f"--columns: `{part.strip()}` is not NAME=HEADER",
-                    'for example "x=flow rate"',
-                    part.strip(),
-                )
+                part, example = part.strip(), 'for example "x=flow rate"'
+                raise option_error("--columns", f"--columns: `{part}` is not NAME=HEADER", example, part)
             stem = result[0].partition(".")[0]
             if stem not in {*system.uses, *system.defaults, *system.assigned}:
-                known = nearest(stem, system.leaves(), "inputs")
-                raise option_error("--columns", f"--columns: `{stem}` is not in the system", known, stem)
+                raise unknown_name("--columns", stem, f"`{stem}` is not in the system", system.leaves(), "inputs")
             if header in headers:
                 raise option_error("--columns", f"--columns: the column `{header}` is given two names", text=header)
             headers[header] = name
@@ -181,18 +165,15 @@ def open_many(system: System, options: SystemOptions, files: Files) -> Iterator[
     _check(options, files)
     known = read_shape_options(system, options.shapes)
     reading = read_reading(system, files.columns, files.missing)
-    points = _open(system, options, files, known, reading)
-    try:
+    name = files.points
+    points: Points = _given_points(system, options, known) if name is None else open_points(name, reading)
+    with closing(points):
         run = _read(system, options, files, points, known, reading)
         yield run
-    finally:
-        points.close()
     print_notes(run.notes)
 
 
-def _open(system: System, options: SystemOptions, files: Files, shapes: Mapping[str, Shape], how: Reading) -> Points:
-    if files.points is not None:
-        return open_points(files.points, how)
+def _given_points(system: System, options: SystemOptions, shapes: Mapping[str, Shape]) -> GivenPoints:
     points = read_points(system, options.at, shapes)
     if not points:
         example = quote(example_of({name: shapes.get(name, ()) for name in system.leaves(shapes)}))
@@ -205,7 +186,8 @@ def _read(
 ) -> FilePoints:
     """Return the run; `known` are the shapes of `--shape`."""
     where = _AT if files.points is None else label(files.points)
-    for header in _headers(files.keep):
+    kept = tuple(dict.fromkeys(header.strip() for header in files.keep.split(","))) if files.keep else ()
+    for header in kept:
         check_header(header, points.columns, where, "--keep")
     for name, shape in known.items():
         if (other := points.shapes.get(name, shape)) != shape:
@@ -216,12 +198,8 @@ def _read(
         points.blocks(inputs, 1)  # a variable's own mistakes are reported before its shape is used
     constants = read_constants(system, options.at) if files.points is not None else {}
     if repeated := next((n for n in constants if n in shapes), None):
-        raise option_error(
-            _AT,
-            f"`{repeated}` is given twice: by --at, and in {where}",
-            "beside --points, --at gives the inputs that are the same at all points",
-            repeated,
-        )
+        hint = "beside --points, --at gives the inputs that are the same at all points"
+        raise option_error(_AT, f"`{repeated}` is given twice: by --at, and in {where}", hint, repeated)
     same = default_point(system) | constants
     graph, wrt = read_graph(system, {**{n: v.shape for n, v in same.items()}, **known, **shapes}, options, same)
     varying = {n: shapes[n] for n in graph.inputs if n in shapes}
@@ -232,7 +210,7 @@ def _read(
     constant = {n: same[n][..., None] for n in rest}
     notes = Notes()
     note_subsystems(system, notes)
-    return FilePoints(options, files, notes, graph, tuple(wrt), points, varying, constant, where, reading)
+    return FilePoints(options, files, notes, graph, tuple(wrt), points, varying, constant, where, reading, kept)
 
 
 def _missing(where: str, name: str, points: Points) -> InputError:
@@ -245,7 +223,7 @@ def _missing(where: str, name: str, points: Points) -> InputError:
         return replace(error, hint=f"a column of numbers is headed by its name: {name}")
     near = did_you_mean(name, [column.strip() for column in points.columns])
     hint = f"{listed_columns(points.columns)}\n  --columns {name}=HEADER names the column with its values"
-    return replace(error, hint=f"{near}\n  {hint}" if near else hint)
+    return replace(error, hint="\n  ".join(filter(None, (near, hint))))
 
 
 # Options that do not go together

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from gradcli.data.arrays import array_of, assemble, default_point
-from gradcli.errors import Fix, InputError, Source, Span, did_you_mean, nearest, option_error
+from gradcli.data.arrays import assemble, assigned_array, default_point
+from gradcli.errors import Fix, InputError, Source, Span, did_you_mean, option_error, unknown_name
 from gradcli.graph.array import Named
 from gradcli.graph.names import element_names
 from gradcli.graph.shapes import Shape
@@ -45,10 +45,9 @@ def _known(name: str, system: System, option: str) -> None:
         system.graph({})  # a system that has no input is wrong itself
     from gradcli.lang.claims import with_brackets  # for an error alone
 
-    message = f"{option}: `{name}` is not in the system"
-    if fix := with_brackets(system, name):
-        raise InputError(message, hint=_brackets(fix), fix=fix, options=(option,), text=name)
-    raise option_error(option, message, nearest(name, system.leaves(), "inputs"), name)
+    error = unknown_name(option, name, f"`{name}` is not in the system", system.leaves(), "inputs")
+    fix = with_brackets(system, name)
+    raise replace(error, hint=_brackets(fix), fix=fix) if fix else error
 
 
 def _brackets(fix: Fix) -> str:
@@ -140,12 +139,9 @@ def assembled(assignments: Iterable[Assignment], check: Callable[[str], object] 
     point: Named = {}
     elements: dict[str, dict[tuple[int, ...], Any]] = {}
     for a in assignments:
-        try:
-            check(a.name)
-            if a.key is None:
-                point[a.name] = array_of(a.value)
-            else:
-                elements.setdefault(a.name, {})[a.key] = array_of(a.value)
-        except InputError as error:
-            raise error.at(a.span) from None
+        value = assigned_array(a, check)
+        if a.key is None:
+            point[a.name] = value
+        else:
+            elements.setdefault(a.name, {})[a.key] = value
     return point | {name: assemble(name, parts.items()) for name, parts in elements.items()}

@@ -6,12 +6,11 @@ import json
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
 
 import numpy as np
 
 from gradcli.cli.inputs.points import example_of
-from gradcli.data.arrays import array_of
+from gradcli.data.arrays import array_of, assigned_array
 from gradcli.errors import InputError, Notes, nearest, option_error
 from gradcli.files import read_stdin
 from gradcli.graph.array import Array, Named, json_array
@@ -79,11 +78,8 @@ def _onehot(target: str, outputs: Outputs) -> Named:
         wanted = normal(target.replace(" ", ""))
         result = [(n, i) for n, i, e in names if e == wanted]
         if not result:
-            hint = (
-                f"`{wanted}` has elements: onehot:{names[0][2]}"
-                if wanted in outputs
-                else nearest(wanted, [e for *_, e in names], "elements")
-            )
+            whole = f"`{wanted}` has elements: onehot:{names[0][2]}" if wanted in outputs else None
+            hint = whole or nearest(wanted, [e for *_, e in names], "elements")
             raise InputError(f"onehot:{wanted[:40]} names no element of the outputs", hint=hint)
         name, i = result[0]
     call = _zeros(outputs)
@@ -94,20 +90,13 @@ def _onehot(target: str, outputs: Outputs) -> Named:
 def _by_name(named: Iterable[Assignment], nodes: Mapping[str, Node], letter: str, what: str) -> Named:
     """Return the values under the names of nodes, or in their elements, and 0 for the rest."""
     seeds = _zeros(nodes)
-    for a in named:
-        if a.name not in seeds and a.optional:
-            continue
+    for a in (a for a in named if a.name in seeds or not a.optional):
         if a.name not in seeds:
             raise InputError(f"`{a.name}` is not an {what} here", a.span, nearest(a.name, seeds, f"{what}s"))
-        try:
-            value = array_of(a.value)
-        except InputError as error:
-            raise error.at(a.span) from None
-        shape = seeds[a.name].shape
+        value, shape = assigned_array(a), seeds[a.name].shape
         if a.key is None and value.shape != shape:
-            raise InputError(
-                _mismatch(value, a.name, shape, letter), a.span, f"{a.name} has {math.prod(shape)} elements"
-            )
+            count = f"{a.name} has {math.prod(shape)} elements"
+            raise InputError(_mismatch(value, a.name, shape, letter), a.span, count)
         if a.key is None:
             seeds[a.name] = value.copy()
         elif value.shape or not inside(a.key, shape):
@@ -139,9 +128,8 @@ def _in_order(values: list[Array], outputs: Outputs, strict: bool, notes: Notes)
         return _for_one(v, *next(iter(outputs.items())), strict, notes)
     total = sum(y.size for y in outputs.values())
     if v.shape != (total,):
-        raise InputError(
-            f"shape {v.shape} of v against {len(outputs)} outputs with {total} elements", hint=_wanted(outputs)
-        )
+        message = f"shape {v.shape} of v against {len(outputs)} outputs with {total} elements"
+        raise InputError(message, hint=_wanted(outputs))
     return [_split(v, outputs)]
 
 
@@ -167,15 +155,11 @@ def _for_one(v: Array, name: str, output: Node, strict: bool, notes: Notes) -> l
         return [{name: v}]
     longer = not output.shape and v.size and v.size <= MAX_CALLS
     if not longer or strict:
-        size = ", ".join(map(str, v.shape))
-        wanted = ", ".join(map(str, output.shape))
-        raise InputError(
-            _mismatch(v, name, output.shape),
-            hint=f'PyTorch says "Mismatch in shape: grad_output[0] has a shape of torch.Size([{size}]) and output[0] '
-            f'has a shape of torch.Size([{wanted}])"'
-            + f"\n  v has the shape of {name}: {_example({name: output})}"
-            + ("\n  without --strict, gradcli makes one call for each entry" if longer else ""),
-        )
+        size, wanted = (f"torch.Size({list(shape)})" for shape in (v.shape, output.shape))
+        says = f"Mismatch in shape: grad_output[0] has a shape of {size} and output[0] has a shape of {wanted}"
+        hint = f'PyTorch says "{says}"\n  v has the shape of {name}: {_example({name: output})}'
+        hint += "\n  without --strict, gradcli makes one call for each entry" * bool(longer)
+        raise InputError(_mismatch(v, name, output.shape), hint=hint)
     if v.size == 1:
         return [{name: v.reshape(())}]
     notes.add(
@@ -193,12 +177,8 @@ def from_json(text: str, outputs: Outputs) -> list[Named]:
     """
     lines = [line for line in text.splitlines() if line.strip()]
     if not lines:
-        raise option_error(
-            "--v",
-            "there is no JSON on standard input for `--v -`",
-            "for example: gradcli backward SECOND -f json | gradcli backward FIRST --v -",
-            "-",
-        )
+        hint = "for example: gradcli backward SECOND -f json | gradcli backward FIRST --v -"
+        raise option_error("--v", "there is no JSON on standard input for `--v -`", hint, "-")
     return [_from_line(line, number, outputs) for number, line in enumerate(lines, 1)]
 
 
@@ -209,35 +189,22 @@ def _from_line(line: str, number: int, outputs: Outputs) -> Named:
         result = None
     items = result.get("grad") if isinstance(result, dict) else None
     if not isinstance(items, dict):
-        is_object = isinstance(result, dict)
-        raise option_error(
-            "--v",
-            f"--v -: line {number} of standard input is not the JSON of another `gradcli backward`",
-            "it has no `grad` with a gradient for each name" if is_object else "it is not a JSON object",
-            "-",
-        )
+        wrong = f"--v -: line {number} of standard input is not the JSON of another `gradcli backward`"
+        none = "it has no `grad` with a gradient for each name"
+        raise option_error("--v", wrong, none if isinstance(result, dict) else "it is not a JSON object", "-")
     call = _zeros(outputs)
     if not set(items) & set(call):
-        names = ", ".join(list(items)[:6])
-        raise InputError(
-            f"none of the gradients on standard input ({names}) is an output here", hint=nearest("", call, "outputs")
-        )
-    for name in call:
-        if name in items:
-            call[name] = _json_array(items[name], name, call[name].shape)
+        message = f"none of the gradients on standard input ({', '.join([*items][:6])}) is an output here"
+        raise InputError(message, hint=nearest("", call, "outputs"))
+    for name in filter(items.__contains__, call):
+        array, shape = json_array(items[name]), call[name].shape
+        if array is None:
+            message = f"the gradient of `{name}` on standard input is not an array of numbers"
+            raise InputError(message, hint="where it is a formula, the first command needs a point: --at")
+        if array.shape != shape:
+            raise InputError(_mismatch(array, name, shape))
+        call[name] = array
     return call
-
-
-def _json_array(value: Any, name: str, shape: tuple[int, ...]) -> Array:
-    result = json_array(value)
-    if result is None:
-        raise InputError(
-            f"the gradient of `{name}` on standard input is not an array of numbers",
-            hint="where it is a formula, the first command needs a point: --at",
-        )
-    if result.shape != shape:
-        raise InputError(_mismatch(result, name, shape))
-    return result
 
 
 def read_tangent(leaves: Mapping[str, Node], options: Sequence[str], notes: Notes) -> Named:
@@ -249,14 +216,11 @@ def read_tangent(leaves: Mapping[str, Node], options: Sequence[str], notes: Note
     """
     example = quote(example_of({name: x.shape for name, x in leaves.items()}))
     if len(options) > 1:
-        raise option_error(
-            "--u", "--u is given twice", f"one tangent has all inputs in it: --u {quote(','.join(options))}"
-        )
+        whole = f"one tangent has all inputs in it: --u {quote(','.join(options))}"
+        raise option_error("--u", "--u is given twice", whole)
     if not options and sum(x.size for x in leaves.values()) != 1:
-        raise InputError(
-            "no tangent is given: J·u needs a u, which says how fast each input changes",
-            hint=f"for example --u {example}; an input that is left out has 0",
-        )
+        message = "no tangent is given: J·u needs a u, which says how fast each input changes"
+        raise InputError(message, hint=f"for example --u {example}; an input that is left out has 0")
     if not options or options[0].strip() == "ones":
         return {name: np.ones(x.shape) for name, x in leaves.items()}
     if (listed := read_in_order(options[0], "--u")) is not None:
@@ -292,12 +256,8 @@ def _letters(outputs: Outputs, count: int | None) -> Named:
     Errors: `InputError` where there are points, which need numbers.
     """
     if count != 0:
-        raise option_error(
-            "--v",
-            "--v v is a letter, and a point needs numbers",
-            "--v v=1,10 has both; without --at, the gradients are formulas in v",
-            "v",
-        )
+        hint = "--v v=1,10 has both; without --at, the gradients are formulas in v"
+        raise option_error("--v", "--v v is a letter, and a point needs numbers", hint, "v")
     from gradcli.pages.formulas import letters
 
     return letters(outputs)
@@ -323,16 +283,13 @@ def read_calls(
             result = [explicit(said, outputs, strict, notes)] * points
         else:
             lines = from_json(read_stdin(MAX_JSON_BYTES), outputs)
+            known = f"standard input has {len(lines)} lines of gradients"
             if count is None and len(lines) > 1:
-                raise InputError(
-                    f"standard input has {len(lines)} lines of gradients; beside --points, --v - is one for all points",
-                    hint=f"cotangents that differ stand in the file of points, as `{next(iter(outputs))}.v`",
-                    options=("--points", "--v"),
-                    text="-",
-                )
+                hint = f"cotangents that differ stand in the file of points, as `{next(iter(outputs))}.v`"
+                message = f"{known}; beside --points, --v - is one for all points"
+                raise InputError(message, hint=hint, options=("--points", "--v"), text="-")
             if len(lines) not in (1, points):
-                counted = "1 point" if points == 1 else f"{points} points"
-                raise InputError(f"standard input has {len(lines)} lines of gradients for {counted}")
+                raise InputError(f"{known} for {points} point{'s' * (points != 1)}")
             result = [[line] for line in (lines * points if len(lines) == 1 else lines)]
         for mine, new in zip(calls, result, strict=True):
             mine.extend(new)

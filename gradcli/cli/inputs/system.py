@@ -7,6 +7,7 @@ import os
 import re
 import sys
 from collections.abc import Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -65,13 +66,12 @@ def read_sources(options: SystemOptions, points: str | None = None, stdin_has_v:
     reserved += [("--at", STANDARD_POINT)] * parts.count(STANDARD_POINT)
     if not expr and not files:
         if reserved or sys.stdin is None or is_terminal(sys.stdin):
-            option, text = reserved[0] if reserved else ("", None)
-            raise InputError(
-                "no system is given" + (f": standard input is read for {option} {text}" if reserved else ""),
-                hint=f'for example: gradcli {click.get_current_context().info_name} "y=x**2"',
-                options=(option,) if option else (),
-                text=text,
-            )
+            hint = f'for example: gradcli {click.get_current_context().info_name} "y=x**2"'
+            for option, text in reserved:
+                raise option_error(
+                    option, f"no system is given: standard input is read for {option} {text}", hint, text
+                )
+            raise InputError("no system is given", hint=hint)
         files = ("-",)
     if files.count("-") + len(reserved) > 1:
         hint = "name a file: --points points.csv"  # which of the system, the point and the points is to be in a file
@@ -125,9 +125,8 @@ def values_of_fixed(system: System, values: Mapping[str, Array]) -> Named:
     Errors: `InputError` for one without a value.
     """
     for name in sorted(system.fixed - values.keys()):
-        raise InputError(
-            f"`{name}` has no derivative, and the result depends on its value", hint=f"give it: --at {name}=…"
-        )
+        message = f"`{name}` has no derivative, and the result depends on its value"
+        raise InputError(message, hint=f"give it: --at {name}=…")
     return {name: values[name] for name in system.fixed}
 
 
@@ -217,15 +216,11 @@ def read_graph(
     named = read_names(outputs, "--outputs") if outputs is not None else None
     graph = system.graph(shapes, named, values_of_fixed(system, values))
     leaves = list(graph.inputs)
-    for name in wanted or []:
-        if name not in graph.inputs:
-            computed = name in system.assigned
-            raise option_error(
-                "--wrt",
-                f"--wrt: `{name}` is {'computed' if computed else 'not in the system'}",
-                f"--retain {name} shows its gradient" if computed else _inputs_like(name, leaves, system.subsystems),
-                name,
-            )
+    for name in [n for n in wanted or () if n not in graph.inputs]:
+        if name in system.assigned:
+            raise option_error("--wrt", f"--wrt: `{name}` is computed", f"--retain {name} shows its gradient", name)
+        hint = _inputs_like(name, leaves, system.subsystems)
+        raise option_error("--wrt", f"--wrt: `{name}` is not in the system", hint, name)
     return graph, leaves if wanted is None else wanted
 
 
@@ -250,11 +245,8 @@ def is_subsystem(file: str) -> bool:
     (True, True, False, False)
     """
     if file.lower().endswith(".py"):
-        raise InputError(
-            f"`{file}` is a Python file",
-            hint=f"name a function in it: -F {file}:NAME; `gradcli run {file}` runs a script",
-            text=file,
-        )
+        hint = f"name a function in it: -F {file}:NAME; `gradcli run {file}` runs a script"
+        raise InputError(f"`{file}` is a Python file", hint=hint, text=file)
     return file.lower().endswith(".onnx") or is_function(file)
 
 
@@ -328,11 +320,8 @@ def first_known(options: SystemOptions, points: str | None) -> dict[str, Any]:
     if points is not None and (os.path.isfile(points) or os.path.isdir(points)):
         from gradcli.data.formats import open_points
 
-        opened = open_points(points)
-        try:
+        with closing(open_points(points)) as opened:
             known |= opened.shapes
-        finally:
-            opened.close()
     return known
 
 
