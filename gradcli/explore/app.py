@@ -16,10 +16,9 @@ from textual.screen import ModalScreen
 from textual.widgets import Input, Static
 
 from gradcli.errors import InputError
-from gradcli.explore.fields import COTANGENT, RATE, Field
 from gradcli.explore.page import PageSettings, Shown, plainly, shown
 from gradcli.explore.panel import field_rows, plot_rows, rounded
-from gradcli.explore.state import Explorer, State
+from gradcli.explore.state import COTANGENT, RATE, Explorer, Field, State
 from gradcli.guide.topics import topics
 from gradcli.report.prose import plain
 from gradcli.text.wrapping import cells

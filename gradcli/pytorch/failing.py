@@ -128,16 +128,7 @@ class _EndWriter(_Writer):
                 return self._view(*facts.about)
             case "one of several views changed in place":
                 return self._view(*facts.about)
-            case "errors in loading":
-                module, saved, *_ = facts.about
-                own = {n: (x, type(module.get_submodule(n.rpartition(".")[0]))) for n, x in module.state_dict().items()}
-                return (
-                    {n: (tuple(x.shape), cls.__name__) for n, (x, cls) in own.items()},
-                    {
-                        n: tuple(x.shape) if isinstance(x, Tensor) else [*x] if isinstance(x, Mapping) else None
-                        for n, x in saved.items()
-                    },
-                )
+
         return [*map(self.plain, facts.about)] or facts.values
 
     def site(self, line: Any) -> CallSite:

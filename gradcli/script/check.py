@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import ast
 import io
 import warnings
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, redirect_stdout
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -18,7 +19,7 @@ from gradcli.graph.graph import Graph
 from gradcli.graph.names import element_names
 from gradcli.graph.node import const, leaf
 from gradcli.graph.rewrite import are_equal, substituted
-from gradcli.pages.check.claim import Case, derivative
+from gradcli.pages.check.claim import Case, derivative, numbers
 from gradcli.pages.check.page import check_page
 from gradcli.pages.check.reasons import times_the_right_value
 from gradcli.pages.check.verdicts import WHY, CheckResult, Settings, Verdict, check
@@ -29,14 +30,18 @@ from gradcli.process.tracebacks import text_of
 from gradcli.pytorch.replay import OUTPUT, Applications, Applied, as_double, replayed
 from gradcli.report.data import json
 from gradcli.report.render import Look, render_pages
-from gradcli.script.corrected import corrected
+from gradcli.script.errors import edits
 from gradcli.script.errors.source import Change
 from gradcli.script.errors.source import Text as Source
+from gradcli.script.errors.syntax import methods, parts
 from gradcli.script.recorded import recorded
 from gradcli.script.shown import Printed
 
 _LOOSE = 1e-4  # the relative error of a gradient that finite differences alone call right
 _TOLERANCE = 1.5e-6  # by points alone: no proof is asked for
+Array = np.ndarray[Any, Any]
+_POINTS = 20
+_DIGITS = 1e-6  # the relative error of a factor
 
 Point = dict[str, Any]
 
@@ -77,14 +82,10 @@ class Calls:
             self.shown.text("\n".join(json.lines(result)))
         else:
             page = check_page(result)
-            lines = [Text((_fix(change),)) for change in dict.fromkeys(fixes)]
+            lines = [Text((f"fix: line {c.first}: `{' '.join(c.shown())}`",)) for c in dict.fromkeys(fixes)]
             sections = (*page.sections, *([Section("fix", tuple(lines))] if lines else []))
             self.shown.text(render_pages([replace(page, sections=sections)], Look(self.style)).rstrip("\n"))
         return not result.right
-
-
-def _fix(change: Change) -> str:
-    return f"fix: line {change.first}: `{' '.join(change.shown())}`"
 
 
 def _verdicts(calls: Sequence[Applied], script: Script, fixes: list[Change]) -> Iterator[Verdict]:
@@ -220,3 +221,56 @@ def _ratio(yours: Any, true: Any) -> str:
         return ""
     text = "-1" if abs(ratio + 1) < 1e-3 else f"{ratio:.4g}"
     return "yours is 0" if abs(ratio) < 1e-3 else times_the_right_value(ratio, text)
+
+
+# The factor that corrects a wrong backward
+
+
+def corrected(text: Source, cls: type, position: int, case: Case) -> list[Change]:
+    """Return the change to what a class's backward returns for an argument; none where no single factor corrects it.
+
+    The factor is a constant, the incoming gradient, or an input that backward has a name for, at random points.
+    """
+    classes = [c for c in parts(text.tree, ast.ClassDef) if c.name == cls.__name__]
+    functions = [f for c in classes for f in methods(c, "backward")]
+    returned = [(f, r.value) for f in functions for r in parts(f, ast.Return) if r.value is not None]
+    if len(functions) != 1 or len(returned) != 1:
+        return []
+    ((function, value),) = returned
+    if isinstance(value, ast.Tuple) and position < len(value.elts):
+        value = value.elts[position]
+    sizes = [(name, (*node.shape, _POINTS)) for name, node in case.graph.inputs.items()]
+    points = {name: np.random.default_rng(k).uniform(0.3, 1.4, size) for k, (name, size) in enumerate(sizes)}
+    yours, truth = numbers(case.graph, points, [case.yours, case.truth])
+    known = {n.id for n in ast.walk(function) if isinstance(n, ast.Name)}
+    names = {name: points[name].reshape(-1, _POINTS) for name in points if name in known}
+    weights = dict(zip(case.cotangents, (a.arg for a in function.args.args[1:]), strict=False))
+    names |= {weights[name]: points[name].reshape(-1, _POINTS) for name in case.cotangents if name in weights}
+    said = next(_with_a_factor(yours, truth, names, text.of(value), edits.is_simple(value)), "")
+    return text.edited(edits.instead(value, said)) if said else []
+
+
+def _with_a_factor(yours: Array, truth: Array, names: Mapping[str, Array], code: str, is_simple: bool) -> Iterator[str]:
+    """Yield the expression with a factor that makes it the derivative.
+
+    >>> x = np.array([[1.0, 2.0, 3.0]])
+    >>> [*_with_a_factor(2 * x, 6 * x, {"x": x}, "2*x", False)]
+    ['3 * (2*x)']
+    """
+    bare = code if is_simple else f"({code})"
+    with np.errstate(all="ignore"):
+        ratio = truth / yours
+    ratios = ratio[np.isfinite(ratio)]
+    if not ratios.size:
+        return
+    factor = float(np.round(ratios[0], 9))
+    if _is_close(truth, factor * yours):
+        yield f"-{bare}" if factor == -1 else f"{factor:.6g} * {bare}"
+    for name, array in names.items():
+        for sign in (1, -1):
+            if array.shape in (yours.shape, (1, _POINTS)) and _is_close(truth, sign * array * yours):
+                yield f"{'-' * (sign < 0)}{name} * {bare}"
+
+
+def _is_close(a: Array, b: Array) -> bool:
+    return a.shape == b.shape and bool(np.allclose(a, b, rtol=_DIGITS, atol=_DIGITS * np.abs(a).max(initial=0)))

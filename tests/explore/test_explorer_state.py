@@ -13,7 +13,7 @@ from screens import AT, EXAMPLE, V, explorer
 
 from gradcli.errors import InputError
 from gradcli.explore.command import command_text, command_words
-from gradcli.explore.curve import plot
+from gradcli.explore.panel import plot
 
 
 @pytest.fixture

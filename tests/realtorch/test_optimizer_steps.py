@@ -7,8 +7,7 @@ import pytest
 
 pytest.importorskip("torch", reason="the tests of --torch need PyTorch")
 
-from gradcli.script.pages.entries import equations
-from gradcli.script.pages.steps import altered_lines, rules_lines
+from gradcli.script.pages.steps import altered_lines, equations, rules_lines
 
 OPTIMIZERS = [
     ("SGD", {}), ("SGD", {"momentum": 0.9, "nesterov": True, "weight_decay": 0.1}), ("SGD", {"maximize": True}),

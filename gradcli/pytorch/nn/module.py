@@ -323,7 +323,7 @@ class Module:
             state[name]._a[...] = value._a
             state[name]._memory.version += 1
         text = "\n\t".join(lines)
-        raise_if(lines, "errors in loading", type(self).__name__, text, about=(self, state_dict, absent, unexpected))
+        raise_if(lines, "errors in loading", type(self).__name__, text)
         return _IncompatibleKeys(absent, unexpected)
 
     # What is done to all of it

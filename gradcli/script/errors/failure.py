@@ -6,7 +6,7 @@ import ast
 import sys
 import traceback
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -64,11 +64,13 @@ class Failure(Scene):
     end: Position
     places: Sequence[tuple[Any, Line]] = ()  # the frames and lines of the user's that led there, the outermost first
     known: Known = field(default_factory=Known)
+    frames: Sequence[Any] = ()  # all that led there, those of the library too, the innermost last
 
     @classmethod
     def of(cls, error: BaseException, script: Script, knows: Knows) -> Failure | None:
         """Return where an error arose: the innermost line in a file of the user's."""
         result, tb, places = None, error.__traceback__, []
+        frames = [frame for frame, _ in traceback.walk_tb(tb)]
         for (frame, number), entry in zip(traceback.walk_tb(tb), traceback.extract_tb(tb), strict=False):
             file = frame.f_code.co_filename
             module = frame.f_globals.get("__name__", "")
@@ -80,7 +82,12 @@ class Failure(Scene):
             return None
         begin, end = (span.lineno or 0, span.colno or 0), (span.end_lineno or line, span.end_colno or sys.maxsize)
         names = names_of(result)
-        return cls(script, line, names, result, message_of(error), begin, end, places, knows(error, names))
+        return cls(script, line, names, result, message_of(error), begin, end, places, knows(error, names), frames)
+
+    def scope(self, function: str) -> Mapping[str, Any]:
+        """Return the local variables of the innermost function of a name in which it arose."""
+        frames = [frame for frame in self.frames if frame.f_code.co_name == function]
+        return frames[-1].f_locals if frames else {}
 
     @classmethod
     def here(cls, scene: CallScene, line: int) -> Failure:

@@ -208,16 +208,17 @@ def without_forward(at: Failure, name: str) -> Answer | None:
 # The states that are loaded
 
 
-def loaded(at: Failure, own: Mapping[str, Any], saved: Mapping[str, Any]) -> Answer:
-    """Return the answer about a state that is not one of the module.
-
-    `own` has the shape and the class of the layer of each parameter of the module, `saved` the shape of each of what is
-    loaded, or the names of what it holds.
-    """
+def loaded(at: Failure, *_: Any) -> Answer | None:
+    """Return the answer about a state that is not one of the module."""
+    scope = at.scope("load_state_dict")
+    if not scope or not isinstance(saved := scope["state_dict"], Mapping):
+        return None
+    module: Any = scope["self"]
+    own = module.state_dict()
     call = next(iter(at.failed_calls("load_state_dict", least=1)), None)
     code = at.text.of(call.args[0]) if call is not None else "state"
     for key, value in saved.items():
-        if isinstance(value, list) and {*own} <= {*value}:
+        if isinstance(value, Mapping) and own.keys() <= value.keys():
             reason = f"the state is one of several entries of what was saved: that of `{key}`."
             new = edits.instead(call.args[0], f'{code}["{key}"]') if call is not None else []
             return at.answer(reason, "load that entry", new)
@@ -229,9 +230,9 @@ def loaded(at: Failure, own: Mapping[str, Any], saved: Mapping[str, Any]) -> Ans
     if prefix := _prefix(saved, own):
         reason = f"the names of the module begin with `{prefix}`, as in `{next(iter(own))}`, and the saved ones do not."
         return Answer(reason, f'add that to each name: `{{"{prefix}" + k: x for k, x in {code}.items()}}`')
-    if other := [n for n in own if n in saved and own[n][0] != saved[n]]:
-        shape, kind = own[other[0]]
-        return _of_other_sizes(at, other[0], shape, kind, saved[other[0]])
+    for name in [n for n in own if n in saved and own[n].shape != getattr(saved[n], "shape", None)]:
+        kind = type(module.get_submodule(name.rpartition(".")[0])).__name__
+        return _of_other_sizes(at, name, tuple(own[name].shape), kind, tuple(saved[name].shape))
     absent, unexpected = [n for n in own if n not in saved], [n for n in saved if n not in own]
     said = [f"also has {_listed(absent)}"] if absent else []
     said += [f"has no {_listed(unexpected)}"] if unexpected else []
@@ -249,10 +250,8 @@ def _prefix(names: Any, longer: Any) -> str:
 
 def _of_other_sizes(at: Failure, name: str, shape: Sequence[int], kind: str, saved: Sequence[int]) -> Answer:
     """Return the answer about a parameter of another shape, and the sizes of its layer where they follow from it."""
-    reason = (
-        f"{name} has the shape {tuple(shape)} in the module, and {tuple(saved)} in what is loaded: that was saved from "
-        "layers of other sizes."
-    )
+    reason = f"{name} has the shape {shape} in the module, and {saved} in what is loaded: "
+    reason += "that was saved from layers of other sizes."
     if kind == "Linear" or kind.startswith("Conv"):  # their weights are (out, in, …)
         shape, saved = shape[1::-1], saved[1::-1]
     changes = resized(at, (kind,), shape, saved) if len(shape) == len(saved) == 2 else []

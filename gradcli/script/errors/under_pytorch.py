@@ -15,7 +15,7 @@ from gradcli.record.numbers import Numbers
 from gradcli.record.record import Backward, Changed, Quantity, Record
 from gradcli.script.errors.failure import Failure, Knows, dtype_of, is_module
 from gradcli.script.errors.history import History
-from gradcli.script.errors.syntax import argument, called, elements, owner_of, receiver_of, requires_target
+from gradcli.script.errors.syntax import argument, called, elements, receiver_of, requires_target
 from gradcli.script.known import Known
 
 
@@ -57,10 +57,7 @@ def facts(at: Failure) -> Sequence[Any] | None:
             return _joined(at)
         case "slice outside":
             return _rows(at)
-        case "errors in loading":
-            return _state(at)
-        case "Jacobian that differs":
-            return _dtype(at)
+
         case "gradient of no tensor" | "count of a function's gradients" | "rank of a convolution's input":
             return values if len(values) > 1 else None
     return None if key in _WITHOUT else values
@@ -191,24 +188,4 @@ def _rows(at: Failure) -> Sequence[Any] | None:
         x, size = at.value(call.args[0]), getattr(at.value(call.func), "num_embeddings", None)
         if is_tensor(x) and size is not None:
             return [i for i in x.flatten().tolist() if not 0 <= i < size], size
-    return None
-
-
-def _state(at: Failure) -> Sequence[Any] | None:
-    """Return the parameters of a module and those that are loaded, as `loading.loaded` takes them."""
-    for call in at.failed_calls("load_state_dict", least=1):
-        module, saved = at.value(owner_of(call)), at.value(call.args[0])
-        if is_module(module) and isinstance(saved, Mapping):
-            own = {n: (x, type(module.get_submodule(n.rpartition(".")[0]))) for n, x in module.state_dict().items()}
-            return (
-                {n: (tuple(x.shape), cls.__name__) for n, (x, cls) in own.items()},
-                {n: tuple(x.shape) if is_tensor(x) else [*x] for n, x in saved.items() if hasattr(x, "__iter__")},
-            )
-    return None
-
-
-def _dtype(at: Failure) -> Sequence[Any] | None:
-    for call in at.failed_calls("gradcheck", "gradgradcheck", least=2):
-        kinds = [x.dtype for x in _tensors(at, elements(call.args[1]))]
-        return (min(kinds),) if kinds else None
     return None
