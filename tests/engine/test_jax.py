@@ -11,7 +11,7 @@ from gradcli.graph.operations import OPERATIONS
 
 pytest.importorskip("jax")
 
-from gradcli.engine.jax_target import FUNCTIONS, JAX
+from gradcli.engine.jax_kernel import FUNCTIONS, JAX
 
 EDGES = np.array([0.0, -0.0, 1.0, -1.0, 2.0, 0.5, np.inf, -np.inf, np.nan, 1e-300, 1e300])
 CORNERS = [
