@@ -1,6 +1,6 @@
-"""The JAX engine: a schedule as a function of one point, mapped over all and compiled by XLA, for a GPU if there is one.
+"""The JAX engine: a schedule as one function of arrays, which XLA compiles, for a GPU where JAX has one.
 
-Each operation is JAX's NumPy function of that name, or one of those here, of arrays as they are at a point.
+Each operation is a function of arrays whose last axis counts the points, as for NumPy.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from gradcli.engine.products import FAR
 from gradcli.engine.schedule import Schedule
 from gradcli.errors import InputError
 from gradcli.graph.construct import Axes
+from gradcli.graph.einsum import parts
 from gradcli.graph.index_arrays import IndexArray
 from gradcli.graph.node import Node
 from gradcli.graph.operations import OPERATIONS
@@ -37,13 +38,13 @@ class JaxKernel:
     def __init__(self, schedule: Schedule) -> None:
         jax.config.update("jax_enable_x64", True)
         self._schedule, self.new = schedule, partial(new_arrays, schedule.shapes)
-        self._run = jax.jit(jax.vmap(self._at_point, in_axes=-1, out_axes=-1))
+        self._run = jax.jit(self._function)
         live = max(1, sum(n.size for n in schedule.steps))
         longest = max(1, min(_LONGEST, _MEMORY // live))
         self.block = self.fewest = 1 << (longest.bit_length() - 1)  # XLA has threads of its own
 
-    def _at_point(self, inputs: Mapping[str, Array]) -> list[Array]:
-        result = {n: jnp.asarray(value[..., 0]) for n, value in self._schedule.same.items()}
+    def _function(self, inputs: Mapping[str, Array]) -> list[Array]:
+        result = {n: jnp.asarray(value) for n, value in self._schedule.same.items()}
         result |= {node: inputs[name] for name, node in self._schedule.inputs.items()}
         interpret(self._schedule.steps, lambda node, args: function_of(node)(*args), result)
         return [result[n] for n in self._schedule.outputs.values()]
@@ -65,8 +66,8 @@ class JaxKernel:
             for name, a in points.items()
             if name in self._schedule.inputs
         }
-        for name, value in zip(self._schedule.outputs, self._run(inputs), strict=True):
-            results[name][...] = np.asarray(value)[..., :count]
+        for (name, node), value in zip(self._schedule.outputs.items(), self._run(inputs), strict=True):
+            results[name][...] = np.broadcast_to(np.asarray(value), (*node.shape, filled))[..., :count]
 
 
 def _at_most(x: Array, high: Array) -> Array:
@@ -115,7 +116,7 @@ def _number(mantissas: Array, exponents: Array) -> Array:
 
 
 def _recurrence(axis: int, a: Array, b: Array) -> Array:
-    a, b = jnp.moveaxis(a, axis, 0), jnp.moveaxis(b, axis, 0)
+    a, b = (jnp.moveaxis(x, axis, 0) for x in _spread(a, b))
 
     def step(before: Array, factors: tuple[Array, Array]) -> tuple[Array, Array]:
         result = factors[1] + factors[0] * before
@@ -141,6 +142,10 @@ def _median(axes: Axes, ties: str, x: Array) -> Array:
     return jnp.where(jnp.isnan(lines).any(axis=0), jnp.nan, result)
 
 
+def _take_along(axis: int, x: Array, order: Array) -> Array:
+    return jnp.take_along_axis(*jnp.broadcast_arrays(x, order), axis)
+
+
 def _cofactors(x: Array) -> Array:
     """Return the cofactors: the derivatives of the determinants, each the determinant of a minor."""
     n = x.shape[-1]
@@ -149,9 +154,32 @@ def _cofactors(x: Array) -> Array:
     return jnp.linalg.det(minors) * (-1.0) ** np.add.outer(np.arange(n), np.arange(n))
 
 
-def _scatter(shape: tuple[int, ...], keys: tuple[Any, ...], *parts: Array) -> Array:
-    result = jnp.zeros(shape)
-    for key, part in zip(keys, parts, strict=True):
+def _spread(*arrays: Array) -> list[Array]:
+    """Return arrays that all have the points' axis in full length."""
+    points = max(x.shape[-1] for x in arrays)
+    return [jnp.broadcast_to(x, (*x.shape[:-1], points)) for x in arrays]
+
+
+def _each(function: Callable[..., Array], *arrays: Array) -> Array:
+    """Apply a function of arrays, such as matrices, at each point."""
+    return jax.vmap(function, -1, -1)(*_spread(*arrays))
+
+
+def _einsum(subscripts: str, a: Array, b: Array) -> Array:
+    first, second, result = parts(subscripts)
+    return jnp.einsum(f"{first}...,{second}...->{result}...", a, b)
+
+
+def _matmul(a: Array, b: Array) -> Array:
+    rows, columns = "i" * (a.ndim > 2), "k" * (b.ndim > 2)
+    if max(a.ndim, b.ndim) <= len(("row", "column", "point")):
+        return jnp.einsum(f"{rows}j...,j{columns}...->{rows}{columns}...", a, b)
+    return _each(jnp.matmul, a, b)
+
+
+def _scatter(shape: tuple[int, ...], keys: tuple[Any, ...], *arrays: Array) -> Array:
+    result = jnp.zeros((*shape, max(p.shape[-1] for p in arrays)))
+    for key, part in zip(keys, arrays, strict=True):
         result = result.at[basic(key)].add(part)
     return result
 
@@ -163,7 +191,7 @@ def _scatter_add(axis: int, indices: IndexArray, size: int, x: Array) -> Array:
 
 def _from_diagonal(shape: tuple[int, ...], x: Array) -> Array:
     indices = np.arange(min(shape[:2]))
-    return jnp.zeros(shape).at[indices, indices].set(x)
+    return jnp.zeros((*shape, x.shape[-1])).at[indices, indices].set(x)
 
 
 # On a CPU, XLA's maximum over an axis of long rows loses a NaN, so NaNs are looked for.
@@ -181,35 +209,34 @@ JAX: dict[str, Any] = {
     "argmin": lambda axis, x: x.argmin(axis=axis).astype(float),
     "sort": lambda axis, descending, x: jnp.sort(x, axis, descending=descending),
     "argsort": lambda axis, descending, x: jnp.argsort(x, axis, descending=descending).astype(float),
-    "take_along": lambda axis, x, order: jnp.take_along_axis(x, order.astype(int), axis),
-    "put_along": lambda axis, x, order: jnp.take_along_axis(x, jnp.argsort(order, axis), axis),
+    "take_along": lambda axis, x, order: _take_along(axis, x, order.astype(int)),
+    "put_along": lambda axis, x, order: _take_along(axis, x, jnp.argsort(order, axis)),
     "median": _median,
-    "matmul": jnp.matmul,
-    "einsum": jnp.einsum,
-    "cofactors": _cofactors,
-    "eigvalsh": jnp.linalg.eigvalsh,
-    "eigvecsh": lambda x: jnp.linalg.eigh(x)[1],
-    "svd_u": lambda full, x: jnp.linalg.svd(x, full)[0],
-    "svd_vh": lambda full, x: jnp.linalg.svd(x, full)[2],
+    "matmul": _matmul,
+    "einsum": _einsum,
+    "cofactors": partial(_each, _cofactors),
+    "eigvalsh": partial(_each, jnp.linalg.eigvalsh),
+    "eigvecsh": partial(_each, lambda x: jnp.linalg.eigh(x)[1]),
+    "svd_u": lambda full, x: _each(lambda m: jnp.linalg.svd(m, full)[0], x),
+    "svd_vh": lambda full, x: _each(lambda m: jnp.linalg.svd(m, full)[2], x),
     "cast": lambda dtype, x: x.astype(dtype),
     "scatter": _scatter,
     "scatter_add": _scatter_add,
     "from_diagonal": _from_diagonal,
-    "triu": lambda diagonal, x: jnp.triu(x, diagonal),
-    "tril": lambda diagonal, x: jnp.tril(x, diagonal),
-    "concatenate": lambda axis, *parts: jnp.concatenate(parts, axis),
-    "stack": lambda axis, *parts: jnp.stack(parts, axis),
-    "transpose": lambda order, x: x.transpose(order),
-    "reshape": lambda shape, x: x.reshape(shape),
-    "index": lambda key, x: x[basic(key)],
-    "diagonal": lambda x: jnp.moveaxis(jnp.diagonal(x), -1, 0),
-    "take": lambda axis, indices, x: jnp.take(x, indices.numbers, axis),
-    "broadcast": lambda shape, x: jnp.broadcast_to(x, shape),
+    "triu": lambda diagonal, x: _each(partial(jnp.triu, k=diagonal), x),
+    "tril": lambda diagonal, x: _each(partial(jnp.tril, k=diagonal), x),
+    "concatenate": lambda axis, *arrays: jnp.concatenate(_spread(*arrays), axis),
+    "stack": lambda axis, *arrays: jnp.stack(_spread(*arrays), axis),
+    # These call an array's own methods.
+    **{op: OPERATIONS[op].move for op in ("transpose", "reshape", "index", "diagonal", "take")},
+    "broadcast": lambda shape, x: jnp.broadcast_to(
+        x.reshape((1,) * (len(shape) + 1 - x.ndim) + x.shape), (*shape, x.shape[-1])
+    ),
 }
 
 
 def function_of(node: Node) -> Callable[..., Array]:
-    """Return the JAX function of a node, which takes the arrays of its arguments at a point."""
+    """Return the JAX function of a node, which takes the arrays of its arguments."""
     row = OPERATIONS[node.op]
     own = FUNCTIONS.get(node.op) or JAX.get(node.op) or _of_library(node.op)
     return own if row.broadcasts else partial(own, *node.settings)
@@ -225,4 +252,6 @@ def _of_library(op: str) -> Callable[..., Array]:
     if not name:
         raise InputError(f"the JAX engine has no function for `{op}`")
     function: Callable[..., Array] = attrgetter(name.removeprefix("jax."))(jax if name.startswith("jax.") else jnp)
+    if row.kind == "matrix":
+        return partial(_each, function)
     return (lambda axis, x: function(x, axis=axis)) if row.kind == "scan" else function

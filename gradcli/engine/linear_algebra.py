@@ -182,24 +182,24 @@ def _over(numerators: Array, whole: Array) -> Array:
 # Stacks
 
 
-def points_in_front(*arrays: Array) -> list[Array]:
-    """Return arrays of matrices, NumPy's or JAX's, with the points as their first axis, and of one rank."""
+def _points_in_front(*arrays: Array) -> list[Array]:
+    """Return arrays of matrices with the points as their first axis, and of one rank."""
     rank = max(x.ndim for x in arrays)
     fronts = [np.moveaxis(x, -1, 0) for x in arrays]
     return [x.reshape(x.shape[0], *(1,) * (rank - x.ndim), *x.shape[1:]) for x in fronts]
 
 
-def stacked_matmul(matmul: Callable[..., Array], a: Array, b: Array) -> Array:
-    """Return the matrix products by a function of stacks, with the batch axis first for it."""
+def stacked_matmul(a: Array, b: Array) -> Array:
+    """Return the matrix products of stacks, with the batch axis first for NumPy."""
     row, column = a.ndim == 2, b.ndim == 2  # a vector at each point
-    result = matmul(*points_in_front(a[None] if row else a, b[:, None] if column else b))
+    result = np.matmul(*_points_in_front(a[None] if row else a, b[:, None] if column else b))
     result = np.moveaxis(result[..., 0, :] if row else result, 0, -1)
     return result[..., 0, :] if column else result
 
 
 def _stacked(function: Callable[..., Array], *arrays: Array) -> Array:
     """Apply a function of stacks of matrices, with the batch axis first for it."""
-    fronts = points_in_front(*arrays)
+    fronts = _points_in_front(*arrays)
     stack = np.broadcast_shapes(*(x.shape[:-2] for x in fronts))
     result = function(*(np.broadcast_to(x, (*stack, *x.shape[-2:])).reshape(-1, *x.shape[-2:]) for x in fronts))
     return np.asarray(np.moveaxis(result.reshape(*stack, *result.shape[1:]), 0, -1))

@@ -119,7 +119,7 @@ def _matmul(a: Array, b: Array, out: Array | None = None) -> Array:
         # Of a script.  In float64 sums are added in an order that does not depend on the number of points.
         result = np.asarray(np.matmul(a[..., 0], b[..., 0]))[..., None]
     elif a.dtype == object or b.dtype == object or max(a.ndim, b.ndim) > len(("row", "column", "point")):
-        result = linear_algebra.stacked_matmul(np.matmul, a, b)
+        result = linear_algebra.stacked_matmul(a, b)
     elif a.shape[-1] == 1 and b.shape[-1] > 1:
         flat = b.reshape(b.shape[0], -1)
         result = (a[..., 0] @ flat).reshape(*a.shape[:-2], *b.shape[1:])
