@@ -16,6 +16,7 @@ from gradcli.graph.array import Array
 from gradcli.graph.dtypes import DType
 from gradcli.graph.names import identifier, variable_name
 from gradcli.graph.node import Node
+from gradcli.graph.operations import OPERATIONS
 from gradcli.onnx import operators as operators  # registers them
 from gradcli.onnx.control import CONTROL, MAX_ALL_ROUNDS, Inner
 from gradcli.onnx.files import array
@@ -297,7 +298,10 @@ def is_named(node: Any, value: Value) -> bool:
 def _bytes(value: Value | None, inputs: Sequence[Value | None]) -> int:
     """Return the memory that the numbers of a result take, which a view of an input does not."""
     if isinstance(value, Node):
-        return 8 * value.size
+        whole = value
+        while whole.args and OPERATIONS[whole.op].kind == "view":
+            (whole,) = whole.args
+        return 0 if whole.is_leaf else 8 * value.size
     arrays = [v for v in inputs if isinstance(v, np.ndarray)]
     return 0 if value is None or any(np.may_share_memory(value, v) for v in arrays) else value.nbytes
 

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from gradcli.engine.evaluate import Evaluator, evaluator
+from gradcli.engine.evaluate import Evaluator, constant, evaluator
 from gradcli.errors import InputError
 from gradcli.graph import construct
 from gradcli.graph.array import Array
@@ -19,7 +19,7 @@ from gradcli.graph.dtypes import DTYPES, DType
 from gradcli.graph.graph import Graph
 from gradcli.graph.index_arrays import IndexArray, take
 from gradcli.graph.node import Node, const, leaf
-from gradcli.graph.shapes import Shape, check_size
+from gradcli.graph.shapes import check_size
 from gradcli.graph.weights import exact
 
 Value = Array | Node
@@ -93,39 +93,6 @@ def axis_of(axis: int, rank: int) -> int:
     return axis % rank
 
 
-# Movement, of either kind
-
-
-def reshape(x: Value, shape: Sequence[int]) -> Value:
-    """Return the elements in another shape; one size may be -1."""
-    if isinstance(x, Node):
-        return construct.reshape(x, shape)
-    try:
-        return x.reshape(tuple(shape))
-    except ValueError:
-        raise InputError(f"{x.size} elements of shape {x.shape} do not fill shape {tuple(shape)}") from None
-
-
-def transpose(x: Value, order: Sequence[int]) -> Value:
-    """Return an array with its axes in that order."""
-    if isinstance(x, Node):
-        return construct.transpose(x, tuple(order))
-    if sorted(order) != list(range(x.ndim)):
-        raise InputError(f"axes {tuple(order)} are not a permutation of the {x.ndim} axes")
-    return x.transpose(order)
-
-
-def broadcast(x: Value, shape: Shape) -> Value:
-    """Return an array broadcast to a shape."""
-    check_size(shape)
-    if isinstance(x, Node):
-        return construct.broadcast(x, shape)
-    try:
-        return np.broadcast_to(x, shape)
-    except ValueError:
-        raise InputError(f"shape {x.shape} does not broadcast to {shape}") from None
-
-
 def gather(x: Value, axis: int, indices: Value) -> Value:
     """Return the slices at indices along an axis; negative ones count from its end.
 
@@ -134,7 +101,7 @@ def gather(x: Value, axis: int, indices: Value) -> Value:
     axis = axis_of(axis, len(x.shape))
     n = x.shape[axis]
     if isinstance(indices, Node):
-        return _looked_up(x, axis, indices)
+        return _looked_up(lift(x), axis, indices)
     if indices.size and not (indices.min() >= -n and indices.max() < n):
         raise InputError(f"an index is outside of an axis of size {n}")
     check_size((*x.shape[:axis], *indices.shape, *x.shape[axis + 1 :]))
@@ -145,52 +112,18 @@ def gather(x: Value, axis: int, indices: Value) -> Value:
     return take(x, axis, IndexArray.of(np.where(indices < 0, indices + n, indices)))
 
 
-def _looked_up(x: Value, axis: int, indices: Node) -> Node:
+def _looked_up(x: Node, axis: int, indices: Node) -> Node:
     """Return the slices of a known array at indices that are computed: a product with a 1 for each index."""
-    if isinstance(x, Node) or not np.isfinite(x).all():
+    if not x.is_constant or not np.isfinite(constant(x)).all():
         raise InputError(DEPENDS.format("indices"), hint=KNOWN)
     n, whole = x.shape[axis], check_size((*x.shape[:axis], *indices.shape, *x.shape[axis + 1 :]))
+    rest = [i for i in range(len(x.shape)) if i != axis]
     each = construct.reshape(indices, (indices.size, 1))
-    rows = lift(np.moveaxis(x, axis, 0).reshape(n, -1))
+    rows = construct.reshape(construct.transpose(x, (axis, *rest)), (n, -1))
     hot = construct.where(construct.equal(construct.where(each < 0, each + n, each), lift(np.arange(n))), 1, 0)
-    found = construct.reshape(construct.matmul(hot, rows), (*indices.shape, *x.shape[:axis], *x.shape[axis + 1 :]))
+    found = construct.reshape(construct.matmul(hot, rows), (*indices.shape, *(x.shape[i] for i in rest)))
     k = len(indices.shape)
-    order = (*range(k, k + axis), *range(k), *range(k + axis, len(whole)))
-    return construct.transpose(found, order)
-
-
-def index(x: Value, key: Sequence[range]) -> Value:
-    """Return a part of an array: a range for each axis."""
-    if isinstance(x, Node):
-        return construct.index(x, tuple(key))
-    return np.asarray(x[np.ix_(*(np.array(k, dtype=int) for k in key))])
-
-
-def cut(x: Value, axis: int, part: range) -> Value:
-    """Return a range along one axis.
-
-    >>> cut(np.array([[1, 2, 3]]), 1, range(1, 3))
-    array([[2, 3]])
-    """
-    return index(x, [part if i == axis else range(n) for i, n in enumerate(x.shape)])
-
-
-def concatenate(parts: Sequence[Value], axis: int) -> Value:
-    """Return arrays joined along an axis."""
-    known = [p for p in parts if not isinstance(p, Node)]
-    rank = len(parts[0].shape)
-    axis = axis_of(axis, rank)
-    if any(len(p.shape) != rank for p in parts):
-        raise InputError("arrays of different numbers of dimensions cannot be concatenated")
-    check_size(tuple(sum(p.shape[i] for p in parts) if i == axis else n for i, n in enumerate(parts[0].shape)))
-    if len(known) < len(parts):
-        return construct.concatenate([lift(p) for p in parts], axis)
-    try:
-        return np.concatenate(known, axis)
-    except ValueError:
-        raise InputError(
-            "shapes " + " and ".join(str(p.shape) for p in parts[:6]) + " cannot be concatenated"
-        ) from None
+    return construct.transpose(found, (*range(k, k + axis), *range(k), *range(k + axis, len(whole))))
 
 
 def stack(parts: Sequence[Value | None], axis: int) -> Value:

@@ -15,9 +15,8 @@ from gradcli.graph.index_arrays import IndexArray, take
 from gradcli.graph.node import Node, cast, compare, const
 from gradcli.graph.operations import OPERATIONS
 from gradcli.graph.rewrite import rewritten
-from gradcli.graph.shapes import size_of
 from gradcli.onnx.register import add, operator
-from gradcli.onnx.values import Value, gather, lift, reshape
+from gradcli.onnx.values import Value, gather, lift
 
 ML = "ai.onnx.ml."
 
@@ -126,10 +125,10 @@ def _feature_vectorizer(*x: Node, inputdimensions: Any = None) -> Node:
 
 
 @operator(ML + "ArrayFeatureExtractor")
-def _array_feature_extractor(x: Value, indices: Value) -> Value:
-    x = reshape(x, (1, *x.shape)) if len(x.shape) == 1 else x
-    flat = reshape(indices, (size_of(indices.shape),))
-    return gather(x, -1, flat if isinstance(flat, Node) else flat.astype(np.int64))
+def _array_feature_extractor(x: Node, indices: Value) -> Node:
+    flat = reshaped(indices, (indices.size,)) if isinstance(indices, Node) else indices.reshape(-1).astype(np.int64)
+    result = lift(gather(x, -1, flat))
+    return reshaped(result, (1, result.size)) if len(x.shape) == 1 else result
 
 
 @operator(ML + "ZipMap")

@@ -11,11 +11,11 @@ import numpy as np
 
 from gradcli.errors import InputError
 from gradcli.graph.array import Array
-from gradcli.graph.construct import call, channels, equal, index, softmax, where
+from gradcli.graph.construct import call, channels, equal, index, reshape, softmax, where
 from gradcli.graph.node import Node, compare, const
 from gradcli.graph.shapes import broadcast_shapes
 from gradcli.onnx.register import add, operator
-from gradcli.onnx.values import Value, lift, number, reshape
+from gradcli.onnx.values import Value, lift, number
 
 _UNARY = {
     "Abs": "abs", "Neg": "neg", "Sign": "sign", "Not": "not", "Ceil": "ceil", "Floor": "floor", "Round": "round",
@@ -42,7 +42,8 @@ def _binary(op: str, a: Node, b: Node) -> Node:
 def _aligned(build: Callable[..., Value], a: Value, b: Value, *, axis: int = -1, broadcast: int = 0) -> Value:
     """Compute with two arrays as in opsets before 7, where the axes of the second are those from `axis` on."""
     rest = len(a.shape) - axis - len(b.shape)
-    return build(lift(a), lift(reshape(b, (*b.shape, *(1,) * rest)) if broadcast and axis >= 0 and rest > 0 else b))
+    other = lift(b)
+    return build(lift(a), reshape(other, (*b.shape, *(1,) * rest)) if broadcast and axis >= 0 and rest > 0 else other)
 
 
 for _name, _op in _UNARY.items():

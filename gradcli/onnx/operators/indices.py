@@ -12,13 +12,13 @@ from gradcli.graph.array import Array
 from gradcli.graph.construct import call
 from gradcli.graph.index_arrays import IndexArray, take
 from gradcli.graph.node import Node
-from gradcli.graph.shapes import check_size, size_of
+from gradcli.graph.shapes import check_size
 from gradcli.onnx.register import operator
-from gradcli.onnx.values import DEPENDS, KNOWN, Value, axis_of, concatenate, gather, lift, reshape
+from gradcli.onnx.values import DEPENDS, KNOWN, Value, axis_of, gather, lift
 
 
 @operator("Gather")
-def _gather(x: Value, indices: Value, *, axis: int = 0) -> Value:
+def _gather(x: Node, indices: Value, *, axis: int = 0) -> Value:
     return gather(x, axis, indices)
 
 
@@ -30,11 +30,10 @@ def _flat(indices: list[Array], shape: tuple[int, ...]) -> Array:
     return np.asarray(np.ravel_multi_index(tuple(inside), shape)) if shape else np.zeros((), np.int64)
 
 
-def _elements(x: Value, flat_indices: Array) -> Value:
+def _elements(x: Node, flat_indices: Array) -> Node:
     """Return the elements at indices of the flattened array."""
     check_size(flat_indices.shape)
-    flat = reshape(x, (size_of(x.shape),))
-    return take(flat, 0, IndexArray.of(flat_indices)) if isinstance(flat, Node) else np.take(flat, flat_indices)
+    return take(construct.reshape(x, (x.size,)), 0, IndexArray.of(flat_indices))
 
 
 def _along(indices: Array, axis: int, shape: tuple[int, ...]) -> Array:
@@ -45,13 +44,13 @@ def _along(indices: Array, axis: int, shape: tuple[int, ...]) -> Array:
 
 
 @operator("GatherElements")
-def _gather_elements(x: Value, indices: Value, *, axis: int = 0) -> Value:
+def _gather_elements(x: Node, indices: Value, *, axis: int = 0) -> Node:
     axis = axis_of(axis, len(x.shape))
     if isinstance(indices, Node):
         chosen, order = _chosen(indices, x.shape, axis)
         lead = [range(n) for n in indices.shape]
         lead[axis] = range(x.shape[axis])
-        rows = construct.transpose(construct.index(lift(x), tuple(lead)), order)
+        rows = construct.transpose(construct.index(x, tuple(lead)), order)
         rows = construct.reshape(rows, (*rows.shape[:-1], 1, rows.shape[-1]))
         found = construct.reduce("sum", construct.where(chosen, rows, 0), (len(chosen.shape) - 1,))
         return construct.transpose(found, tuple(np.argsort(order).tolist()))
@@ -91,7 +90,7 @@ def _of_rows(indices: Array, shape: tuple[int, ...], batch: int = 0) -> Array:
 
 
 @operator("GatherND")
-def _gather_nd(x: Value, indices: Array, *, batch_dims: int = 0) -> Value:
+def _gather_nd(x: Node, indices: Array, *, batch_dims: int = 0) -> Node:
     return _elements(x, _of_rows(indices, x.shape, batch_dims))
 
 
@@ -103,20 +102,16 @@ _JOINS: dict[str, Any] = {
 }
 
 
-def _scattered(x: Value, flat_indices: Array, updates: Value, reduction: str) -> Value:
+def _scattered(x: Node, flat_indices: Array, updates: Node, reduction: str) -> Node:
     """Return an array in which updates are put at indices of the flattened array, or joined with what is there."""
     if updates.shape != flat_indices.shape:
         raise InputError(f"updates of shape {updates.shape} do not fit indices of {flat_indices.shape} elements")
-    if not isinstance(x, Node) and not isinstance(updates, Node) and reduction == "none":
-        result = x.copy().reshape(-1)
-        result[flat_indices.reshape(-1)] = updates.reshape(-1)
-        return result.reshape(x.shape)
-    flat, new = (construct.reshape(lift(v), (size_of(v.shape),)) for v in (x, updates))
+    flat, new = (construct.reshape(v, (v.size,)) for v in (x, updates))
     flat_indices = flat_indices.reshape(-1)
     if reduction == "none":
         last = np.arange(flat.size)
         last[flat_indices] = flat.size + np.arange(len(flat_indices))  # of several updates of one element, the last
-        return reshape(_elements(concatenate([flat, new], 0), last), x.shape)
+        return construct.reshape(_elements(construct.concatenate([flat, new], 0), last), x.shape)
     if reduction not in _JOINS:
         raise InputError(f"there is no reduction `{reduction[:40]}`")
     order = np.argsort(flat_indices, kind="stable")
@@ -125,23 +120,23 @@ def _scattered(x: Value, flat_indices: Array, updates: Value, reduction: str) ->
     ranks[order] = np.arange(len(flat_indices)) - starts
     for k in range(int(ranks.max(initial=-1)) + 1):  # once for each update of the same element
         chosen = np.flatnonzero(ranks == k)
-        joined = _JOINS[reduction](lift(_elements(flat, flat_indices[chosen])), lift(_elements(new, chosen)))
+        joined = _JOINS[reduction](_elements(flat, flat_indices[chosen]), _elements(new, chosen))
         last = np.arange(flat.size)
         last[flat_indices[chosen]] = flat.size + np.arange(len(chosen))
-        flat = lift(_elements(concatenate([flat, joined], 0), last))
-    return reshape(flat, x.shape)
+        flat = _elements(construct.concatenate([flat, joined], 0), last)
+    return construct.reshape(flat, x.shape)
 
 
 @operator("ScatterND")
-def _scatter_nd(x: Value, indices: Array, updates: Value, *, reduction: str = "none") -> Value:
+def _scatter_nd(x: Node, indices: Array, updates: Node, *, reduction: str = "none") -> Node:
     return _scattered(x, _of_rows(indices, x.shape), updates, reduction)
 
 
 @operator("ScatterElements", "Scatter")
-def _scatter_elements(x: Value, indices: Value, updates: Value, *, axis: int = 0, reduction: str = "none") -> Value:
+def _scatter_elements(x: Node, indices: Value, updates: Node, *, axis: int = 0, reduction: str = "none") -> Node:
     axis = axis_of(axis, len(x.shape))
     if isinstance(indices, Node):
-        return _scattered_along(lift(x), indices, lift(updates), axis, reduction)
+        return _scattered_along(x, indices, updates, axis, reduction)
     return _scattered(x, _along(indices, axis, x.shape), updates, reduction)
 
 
@@ -163,9 +158,7 @@ def _scattered_along(x: Node, indices: Node, updates: Node, axis: int, reduction
 
 
 @operator("TensorScatter")
-def _tensor_scatter(
-    x: Value, update: Value, write: Array | None = None, *, axis: int = -2, mode: str = "linear"
-) -> Value:
+def _tensor_scatter(x: Node, update: Node, write: Array | None = None, *, axis: int = -2, mode: str = "linear") -> Node:
     axis = axis_of(axis, len(x.shape))
     starts = np.zeros(x.shape[0], np.int64) if write is None else write.reshape(-1)
     at = np.arange(update.shape[axis]).reshape([-1 if i == axis else 1 for i in range(len(x.shape))])

@@ -7,34 +7,20 @@ from typing import Any
 import numpy as np
 
 from gradcli.errors import InputError
-from gradcli.graph import construct
 from gradcli.graph.array import Array
 from gradcli.graph.calls import call_of, definition_of
-from gradcli.graph.construct import where
+from gradcli.graph.construct import broadcast, concatenate, index, reshape, sliced, transpose, where
 from gradcli.graph.index_arrays import scatter_add
 from gradcli.graph.matrices import triangle
 from gradcli.graph.node import Node, const
 from gradcli.graph.shapes import check_size, size_of
 from gradcli.graph.windows import Window, flat_positions
 from gradcli.onnx.register import operator
-from gradcli.onnx.values import (
-    Value,
-    axis_of,
-    broadcast,
-    concatenate,
-    cut,
-    gather,
-    index,
-    integers,
-    lift,
-    number,
-    reshape,
-    transpose,
-)
+from gradcli.onnx.values import axis_of, gather, integers, lift, number
 
 
 @operator("Reshape", since=5)
-def _reshape(x: Value, shape: Array, *, allowzero: int = 0) -> Value:
+def _reshape(x: Node, shape: Array, *, allowzero: int = 0) -> Node:
     sizes = integers(shape)
     if not allowzero:
         if any(n == 0 and i >= len(x.shape) for i, n in enumerate(sizes)):
@@ -44,28 +30,28 @@ def _reshape(x: Value, shape: Array, *, allowzero: int = 0) -> Value:
 
 
 @operator("Flatten")
-def _flatten(x: Value, *, axis: int = 1) -> Value:
+def _flatten(x: Node, *, axis: int = 1) -> Node:
     axis = axis_of(axis, len(x.shape)) if axis != len(x.shape) else axis
     return reshape(x, (size_of(x.shape[:axis]), size_of(x.shape[axis:])))
 
 
 @operator("Transpose")
-def _transpose(x: Value, *, perm: Any = None) -> Value:
+def _transpose(x: Node, *, perm: Any = None) -> Node:
     rank = len(x.shape)
-    return transpose(x, [axis_of(a, rank) for a in perm] if perm is not None else range(rank)[::-1])
+    return transpose(x, tuple(axis_of(a, rank) for a in perm) if perm is not None else tuple(range(rank)[::-1]))
 
 
 @operator("Squeeze")
-def _squeeze_old(x: Value, *, axes: Any = None) -> Value:
+def _squeeze_old(x: Node, *, axes: Any = None) -> Node:
     return _squeezed(x, tuple(axes or ()))
 
 
 @operator("Squeeze", since=13)
-def _squeeze(x: Value, axes: Array | None = None) -> Value:
+def _squeeze(x: Node, axes: Array | None = None) -> Node:
     return _squeezed(x, integers(axes))
 
 
-def _squeezed(x: Value, axes: tuple[int, ...]) -> Value:
+def _squeezed(x: Node, axes: tuple[int, ...]) -> Node:
     chosen = {axis_of(a, len(x.shape)) for a in axes} or {i for i, n in enumerate(x.shape) if n == 1}
     if any(x.shape[i] != 1 for i in chosen):
         raise InputError(f"an axis of shape {x.shape} that is squeezed is not of size 1")
@@ -73,16 +59,16 @@ def _squeezed(x: Value, axes: tuple[int, ...]) -> Value:
 
 
 @operator("Unsqueeze")
-def _unsqueeze_old(x: Value, *, axes: Any) -> Value:
+def _unsqueeze_old(x: Node, *, axes: Any) -> Node:
     return _unsqueezed(x, tuple(axes))
 
 
 @operator("Unsqueeze", since=13)
-def _unsqueeze(x: Value, axes: Array) -> Value:
+def _unsqueeze(x: Node, axes: Array) -> Node:
     return _unsqueezed(x, integers(axes))
 
 
-def _unsqueezed(x: Value, axes: tuple[int, ...]) -> Value:
+def _unsqueezed(x: Node, axes: tuple[int, ...]) -> Node:
     rank = len(x.shape) + len(axes)
     new = {axis_of(a, rank) for a in axes}
     if len(new) < len(axes):
@@ -92,25 +78,25 @@ def _unsqueezed(x: Value, axes: tuple[int, ...]) -> Value:
 
 
 @operator("Concat")
-def _concat(*parts: Value, axis: int = 1) -> Value:
-    return concatenate(parts, axis)
+def _concat(*parts: Node, axis: int = 1) -> Node:
+    return concatenate(parts, axis_of(axis, len(parts[0].shape)))
 
 
 @operator("Split")
-def _split_old(x: Value, *, axis: int = 0, split: Any = None, outputs: int = 1) -> tuple[Value, ...]:
+def _split_old(x: Node, *, axis: int = 0, split: Any = None, outputs: int = 1) -> tuple[Node, ...]:
     return _parts(x, axis, tuple(split or ()), outputs)
 
 
 @operator("Split", since=13)
 def _split(
-    x: Value, split: Array | None = None, *, axis: int = 0, num_outputs: int = 0, outputs: int = 1
-) -> tuple[Value, ...]:
+    x: Node, split: Array | None = None, *, axis: int = 0, num_outputs: int = 0, outputs: int = 1
+) -> tuple[Node, ...]:
     if num_outputs not in (0, outputs):
         raise InputError(f"an axis is not split into {num_outputs} parts, of which {outputs} have names")
     return _parts(x, axis, integers(split), outputs)
 
 
-def _parts(x: Value, axis: int, sizes: tuple[int, ...], count: int) -> tuple[Value, ...]:
+def _parts(x: Node, axis: int, sizes: tuple[int, ...], count: int) -> tuple[Node, ...]:
     axis = axis_of(axis, len(x.shape))
     n = x.shape[axis]
     each = -(-n // count)
@@ -118,33 +104,33 @@ def _parts(x: Value, axis: int, sizes: tuple[int, ...], count: int) -> tuple[Val
     if sum(sizes) != n or min(sizes) < 0:
         raise InputError(f"an axis of size {n} is not split into {sizes}")
     starts = [sum(sizes[:i]) for i in range(len(sizes))]
-    return tuple(cut(x, axis, range(a, a + size)) for a, size in zip(starts, sizes, strict=True))
+    return tuple(sliced(x, axis, range(a, a + size)) for a, size in zip(starts, sizes, strict=True))
 
 
 @operator("Slice")
-def _slice_old(x: Value, *, starts: Any, ends: Any, axes: Any = None) -> Value:
+def _slice_old(x: Node, *, starts: Any, ends: Any, axes: Any = None) -> Node:
     return _sliced(x, tuple(starts), tuple(ends), tuple(axes or range(len(starts))), (1,) * len(starts))
 
 
 @operator("Slice", since=10)
-def _slice(x: Value, starts: Array, ends: Array, axes: Array | None = None, steps: Array | None = None) -> Value:
+def _slice(x: Node, starts: Array, ends: Array, axes: Array | None = None, steps: Array | None = None) -> Node:
     first = integers(starts)
     along = integers(axes) if axes is not None else tuple(range(len(first)))
     return _sliced(x, first, integers(ends), along, integers(steps) if steps is not None else (1,) * len(first))
 
 
-def _sliced(x: Value, starts: Any, ends: Any, axes: Any, steps: Any) -> Value:
+def _sliced(x: Node, starts: Any, ends: Any, axes: Any, steps: Any) -> Node:
     key = [range(n) for n in x.shape]
     if len({len(starts), len(ends), len(axes), len(steps)}) > 1 or 0 in steps:
         raise InputError("`Slice` takes a start, an end and a step other than 0 for each axis")
     for start, end, axis, step in zip(starts, ends, axes, steps, strict=True):
         axis = axis_of(axis, len(key))
         key[axis] = range(*slice(start, end, step).indices(x.shape[axis]))
-    return index(x, key)
+    return index(x, tuple(key))
 
 
 @operator("Expand")
-def _expand(x: Value, shape: Array) -> Value:
+def _expand(x: Node, shape: Array) -> Node:
     sizes = integers(shape)
     try:
         return broadcast(x, np.broadcast_shapes(x.shape, sizes))
@@ -153,7 +139,7 @@ def _expand(x: Value, shape: Array) -> Value:
 
 
 @operator("Tile", since=6)
-def _tile(x: Value, repeats: Array) -> Value:
+def _tile(x: Node, repeats: Array) -> Node:
     times = integers(repeats)
     if len(times) != len(x.shape) or any(n < 0 for n in times):
         raise InputError(f"`Tile` takes a number for each axis of shape {x.shape}, not {times}")
@@ -170,43 +156,37 @@ _MODES = {"reflect": "reflect", "edge": "edge", "wrap": "wrap"}
 
 
 @operator("Pad")
-def _pad_old(x: Value, *, pads: Any, mode: str = "constant", value: float = 0.0) -> Value:
+def _pad_old(x: Node, *, pads: Any, mode: str = "constant", value: float = 0.0) -> Node:
     return _padded(x, tuple(pads), mode, number(value), tuple(range(len(x.shape))))
 
 
 @operator("Pad", since=11)
-def _pad(
-    x: Value, pads: Array, value: Value | None = None, axes: Array | None = None, *, mode: str = "constant"
-) -> Value:
+def _pad(x: Node, pads: Array, value: Node | None = None, axes: Array | None = None, *, mode: str = "constant") -> Node:
     along = integers(axes) if axes is not None else tuple(range(len(x.shape)))
     return _padded(x, integers(pads), mode, value, tuple(axis_of(a, len(x.shape)) for a in along))
 
 
-def _padded(x: Value, pads: tuple[int, ...], mode: str, value: Value | None, axes: tuple[int, ...]) -> Value:
+def _padded(x: Node, pads: tuple[int, ...], mode: str, value: Node | None, axes: tuple[int, ...]) -> Node:
     half = len(axes)
     if len(pads) != 2 * half:
         raise InputError(f"`Pad` takes two numbers for each of {half} axes, not {len(pads)}")
     for axis, before, behind in zip(axes, pads[:half], pads[half:], strict=True):
         n = x.shape[axis]
-        x = cut(x, axis, range(max(0, -before), n - max(0, -behind)))
+        x = sliced(x, axis, range(max(0, -before), n - max(0, -behind)))
         before, behind = max(0, before), max(0, behind)
         check_size((*x.shape[:axis], x.shape[axis] + before + behind, *x.shape[axis + 1 :]))
         if mode == "constant":
             x = _with_constant(x, axis, before, behind, value)
         elif mode in _MODES:
             order: Any = np.pad(np.arange(x.shape[axis]), (before, behind), mode=mode)  # type: ignore[call-overload]
-            x = gather(x, axis, order) if before or behind else x
+            x = lift(gather(x, axis, order)) if before or behind else x
         else:
             raise InputError(f"`Pad` has no mode `{mode[:40]}`")
     return x
 
 
-def _with_constant(x: Value, axis: int, before: int, behind: int, value: Value | None) -> Value:
-    if not isinstance(x, Node):
-        known = 0 if value is None else np.asarray(value).reshape(())
-        ends = [(before, behind) if i == axis else (0, 0) for i in range(x.ndim)]
-        return np.pad(x, ends, constant_values=known)
-    fill = const(0) if value is None else construct.reshape(lift(value), ())
+def _with_constant(x: Node, axis: int, before: int, behind: int, value: Node | None) -> Node:
+    fill = const(0, (), x.dtype) if value is None else reshape(value, ())
     counts = (*(0,) * 2 * (len(x.shape) - 1 - axis), before, behind)
     return definition_of(call_of("pad", (counts,), x, fill))
 
@@ -215,7 +195,7 @@ def _with_constant(x: Value, axis: int, before: int, behind: int, value: Value |
 
 
 @operator("DepthToSpace")
-def _depth_to_space(x: Value, *, blocksize: int, mode: str = "DCR") -> Value:
+def _depth_to_space(x: Node, *, blocksize: int, mode: str = "DCR") -> Node:
     n, c, h, w = x.shape
     b = blocksize
     if b < 1 or c % (b * b):
@@ -228,7 +208,7 @@ def _depth_to_space(x: Value, *, blocksize: int, mode: str = "DCR") -> Value:
 
 
 @operator("SpaceToDepth")
-def _space_to_depth(x: Value, *, blocksize: int, mode: str = "DCR") -> Value:
+def _space_to_depth(x: Node, *, blocksize: int, mode: str = "DCR") -> Node:
     n, c, h, w = x.shape
     b = blocksize
     if b < 1 or h % b or w % b:
@@ -246,7 +226,7 @@ def _trilu(x: Node, k: Array | None = None, *, upper: int = 1) -> Node:
 
 
 @operator("ReverseSequence")
-def _reverse_sequence(x: Value, lengths: Array, *, batch_axis: int = 1, time_axis: int = 0) -> Value:
+def _reverse_sequence(x: Node, lengths: Array, *, batch_axis: int = 1, time_axis: int = 0) -> Node:
     rest = [i for i in range(len(x.shape)) if i not in (batch_axis, time_axis)]
     order = (batch_axis, time_axis, *rest)
     moved = transpose(x, order)
@@ -255,24 +235,24 @@ def _reverse_sequence(x: Value, lengths: Array, *, batch_axis: int = 1, time_axi
     rows = []
     for k, length in enumerate(integers(lengths)):
         indices = np.r_[np.arange(length)[::-1], np.arange(length, moved.shape[1])]
-        rows.append(gather(cut(moved, 0, range(k, k + 1)), 1, indices))
-    return transpose(concatenate(rows, 0), [order.index(i) for i in range(len(order))])
+        rows.append(lift(gather(sliced(moved, 0, range(k, k + 1)), 1, indices)))
+    return transpose(concatenate(rows, 0), tuple(order.index(i) for i in range(len(order))))
 
 
 @operator("Compress")
-def _compress(x: Value, condition: Array, *, axis: int | None = None) -> Value:
+def _compress(x: Node, condition: Array, *, axis: int | None = None) -> Node:
     x, along = (reshape(x, (size_of(x.shape),)), 0) if axis is None else (x, axis_of(axis, len(x.shape)))
-    return gather(x, along, np.flatnonzero(condition.reshape(-1)))
+    return lift(gather(x, along, np.flatnonzero(condition.reshape(-1))))
 
 
 @operator("CenterCropPad")
-def _center_crop_pad(x: Value, shape: Array, *, axes: Any = None) -> Value:
+def _center_crop_pad(x: Node, shape: Array, *, axes: Any = None) -> Node:
     along = [axis_of(a, len(x.shape)) for a in axes] if axes is not None else range(len(x.shape))
     for axis, wanted in zip(along, integers(shape), strict=True):
         n = x.shape[axis]
         if wanted < n:
             start = (n - wanted) // 2
-            x = cut(x, axis, range(start, start + wanted))
+            x = sliced(x, axis, range(start, start + wanted))
         else:
             before = (wanted - n) // 2
             check_size((*x.shape[:axis], wanted, *x.shape[axis + 1 :]))
@@ -292,17 +272,15 @@ def _col_to_im(
     whole = check_size(tuple(n + a + b for n, a, b in zip(image, pads, pads[rank:], strict=False)))
     positions = [w.positions(n) + w.padding for w, n in zip(windows, image, strict=True)]
     n, channels = x.shape[0], x.shape[1] // size_of(block)
-    values = construct.reshape(x, (n, channels, *block, *map(len, positions)))
+    values = reshape(x, (n, channels, *block, *map(len, positions)))
     last = (*range(2 + rank, 2 + 2 * rank), *range(2, 2 + rank))  # the elements of a window come last
-    placed = scatter_add(
-        construct.transpose(values, (0, 1, *last)), 2, flat_positions(positions, whole), size_of(whole)
-    )
+    placed = scatter_add(transpose(values, (0, 1, *last)), 2, flat_positions(positions, whole), size_of(whole))
     key = (range(n), range(channels), *(range(a, a + size) for a, size in zip(pads, image, strict=False)))
-    return construct.index(construct.reshape(placed, (n, channels, *whole)), key)
+    return index(reshape(placed, (n, channels, *whole)), key)
 
 
 @operator("OneHot")
-def _one_hot(indices: Array, depth: Array, values: Value, *, axis: int = -1) -> Value:
+def _one_hot(indices: Array, depth: Array, values: Node, *, axis: int = -1) -> Node:
     count = integers(depth.astype(np.int64))[0]
     check_size((*indices.shape, count))
     axis = axis_of(axis, indices.ndim + 1)
@@ -310,6 +288,4 @@ def _one_hot(indices: Array, depth: Array, values: Value, *, axis: int = -1) -> 
     inside = np.expand_dims((indices >= -count) & (indices < count), axis)
     classes = np.arange(count).reshape([-1 if i == axis else 1 for i in range(indices.ndim + 1)])
     mask = (hot == classes) & inside
-    if isinstance(values, Node):
-        return where(lift(mask), construct.index(values, (1,)), construct.index(values, (0,)))
-    return np.asarray(np.where(mask, values[1], values[0]))
+    return where(lift(mask), index(values, (1,)), index(values, (0,)))

@@ -10,19 +10,20 @@ from gradcli.errors import InputError
 from gradcli.graph.array import Array
 from gradcli.graph.construct import call, equal, index, matmul, reshape, transpose, where
 from gradcli.graph.einsum import einsum
+from gradcli.graph.index_arrays import IndexArray, take
 from gradcli.graph.node import Node, const
 from gradcli.graph.shapes import check_size, size_of
 from gradcli.onnx.register import operator
-from gradcli.onnx.values import Value, axis_of, gather, integers, lift
+from gradcli.onnx.values import axis_of, integers, lift
 
 _LINEAR, _CUBIC = "linear", "cubic"
 
 
 @operator("Resize", since=11)
 def _resize(
-    x: Value, roi: Array | None = None, scales: Array | None = None, sizes: Array | None = None, *,
+    x: Node, roi: Array | None = None, scales: Array | None = None, sizes: Array | None = None, *,
     mode: str = "nearest", axes: Any = None, keep_aspect_ratio_policy: str = "stretch", **attributes: Any,
-) -> Value:  # fmt: skip
+) -> Node:  # fmt: skip
     rank = len(x.shape)
     along = [axis_of(a, rank) for a in axes] if axes is not None else list(range(rank))
     if sizes is not None and sizes.size:
@@ -42,30 +43,30 @@ def _resize(
 
 
 @operator("Resize", "Upsample", since=9)
-def _upsample(x: Value, scales: Array, *, mode: str = "nearest") -> Value:
+def _upsample(x: Node, scales: Array, *, mode: str = "nearest") -> Node:
     return _upsampled(x, [float(str(s)) for s in scales.reshape(-1)], mode)
 
 
 @operator("Upsample")
-def _upsample_old(x: Value, *, scales: Any, mode: str = "nearest") -> Value:
+def _upsample_old(x: Node, *, scales: Any, mode: str = "nearest") -> Node:
     return _upsampled(x, list(scales), mode)
 
 
-def _upsampled(x: Value, factors: list[float], mode: str) -> Value:
+def _upsampled(x: Node, factors: list[float], mode: str) -> Node:
     wanted = [int(s * n + 1e-9) for s, n in zip(factors, x.shape, strict=True)]
     attributes = {"coordinate_transformation_mode": "asymmetric", "nearest_mode": "floor"}
     return _resized(x, list(range(len(factors))), wanted, factors, np.zeros((2, len(factors))), mode, attributes)
 
 
 def _resized(
-    x: Value,
+    x: Node,
     along: list[int],
     wanted: list[int],
     factors: list[float],
     ends: Array,
     mode: str,
     attributes: dict[str, Any],
-) -> Value:
+) -> Node:
     sizes = dict(zip(along, wanted, strict=True))
     check_size(tuple(sizes.get(a, n) for a, n in enumerate(x.shape)))
     how = attributes.get("coordinate_transformation_mode", "half_pixel")
@@ -82,14 +83,17 @@ def _resized(
             )
             outside = beyond if outside is None else outside | beyond
         if mode == "nearest":
-            x = gather(x, axis, _nearest(at, x.shape[axis], attributes.get("nearest_mode", "round_prefer_floor")))
+            x = take(
+                x,
+                axis,
+                IndexArray.of(_nearest(at, x.shape[axis], attributes.get("nearest_mode", "round_prefer_floor"))),
+            )
         else:
             weights = _weights(at, x.shape[axis], s, mode, attributes)
-            x = _along(lift(x), axis, lift(weights, lift(x).dtype))
+            x = _along(x, axis, lift(weights, x.dtype))
     if outside is not None and outside.any():
-        node = lift(x)
-        fill = lift(np.asarray(attributes.get("extrapolation_value", 0.0)), node.dtype)
-        return where(lift(np.broadcast_to(outside, node.shape)), fill, node)
+        fill = lift(np.asarray(attributes.get("extrapolation_value", 0.0)), x.dtype)
+        return where(lift(np.broadcast_to(outside, x.shape)), fill, x)
     return x
 
 
