@@ -15,12 +15,15 @@ import numpy as np
 
 from gradcli.graph.array import Array, objects
 from gradcli.graph.dtypes import DType
-from gradcli.graph.einsum import aligned, products
+from gradcli.graph.einsum import products
 from gradcli.graph.graph import scheduled
 from gradcli.graph.node import ARITHMETIC, Node, Rule, const, is_const, operand
-from gradcli.graph.operations import JOINS, OPERATIONS
+from gradcli.graph.operations import OPERATIONS
 from gradcli.graph.rewrite import Rewriter
+from gradcli.graph.shapes import Shape
 from gradcli.graph.signs import SIGNS
+from gradcli.loops.index_map import Counter, IndexMap
+from gradcli.loops.rules import RULES
 
 SMALL = 32  # elements of an array that is written out
 MAX_UNROLLED = 20_000  # steps that are looked at, and
@@ -69,7 +72,7 @@ def _is_small(node: Node) -> bool:
     """Return whether a node's elements are made one by one, and are not too many."""
     if not node.args or (row := OPERATIONS[node.op]).move is not None:
         return True
-    return (row.broadcasts or node.op in _RULES) and node.size <= SMALL and _steps(node) <= 4 * SMALL
+    return (row.broadcasts or node.op in RULES) and node.size <= SMALL and _steps(node) <= 4 * SMALL
 
 
 def _steps(node: Node) -> int:
@@ -110,7 +113,10 @@ class _Elements:
         if row.move is not None:
             moved = row.moved(node.settings, *args, join=self.plus)
             return objects([self.node(v) for v in np.asarray(moved, dtype=object).flat], node.shape)
-        return _RULES[node.op](self, node, args)
+        out = _Cells(np.arange(node.size).reshape(node.shape), np.full(node.size, ZERO))
+        cells = (_Cells(np.arange(a.size).reshape(a.shape), a.reshape(-1)) for a in args)
+        RULES[node.op](self, node, out, *cells)
+        return out.nodes.reshape(node.shape)
 
     def constant(self, value: Any, node: Node) -> Node:
         """Return a number; a zero of an array is the zero."""
@@ -121,6 +127,64 @@ class _Elements:
     def make(self, op: str, *args: Node, settings: tuple[Any, ...] = (), dtype: DType = "float64") -> Node:
         """Return the node of an operation on numbers, the one that there is already, or a simpler one."""
         return self.rewriter.node(Node(op, args, (), settings, dtype))
+
+    # The loop form, with all loops written out
+
+    def nest(self, shape: Shape, body: Callable[[list[Counter]], None], unroll: bool = False) -> None:
+        """Run the body for each element."""
+        for k in np.ndindex(shape):
+            body(list(k))
+
+    def fold(self, shape: Shape, starts: tuple[Node, ...], step: Callable[..., tuple[Node, ...]]) -> tuple[Node, ...]:
+        """Return the values after all steps."""
+        return reduce(lambda values, k: step(list(k), *values), np.ndindex(shape), starts)
+
+    def total(self, shape: Shape, factors: Callable[[list[Counter]], Sequence[Node]]) -> Node:
+        """Return the sum of products."""
+        products = (reduce(partial(self.make, "mul"), factors(list(k))) for k in np.ndindex(shape))
+        return reduce(partial(self.make, "add"), products, ZERO)
+
+    def load(self, array: _Cells, counters: Sequence[Counter]) -> Node:
+        """Return an element."""
+        node: Node = array.nodes[array.offset(counters)]
+        return node
+
+    def store(self, array: _Cells, counters: Sequence[Counter], value: Node) -> None:
+        """Set an element."""
+        array.nodes[array.offset(counters)] = value
+
+    def number(self, value: float) -> Node:
+        """Return a constant."""
+        return self.position(int(value))
+
+    def position(self, counter: Counter) -> Node:
+        """Return an index as a number."""
+        return self.constant(counter, ZERO)
+
+    def op(self, op: str, *values: Node) -> Node:
+        """Return an elementwise operation."""
+        dtype: DType = "bool" if op in _CONDITIONS else "float64"
+        return self.make(_NAMES.get(op, op), *values, dtype=dtype)
+
+    def let(self, value: Node) -> Node:
+        """Return a value: it is the same node each time."""
+        return value
+
+
+_NAMES = {"max": "maximum", "min": "minimum"}  # of operations, by those of the loop form
+_CONDITIONS = ("eq", "exceeds", "undercuts")
+
+
+@dataclass(frozen=True)
+class _Cells(IndexMap):
+    """An array whose elements are nodes."""
+
+    nodes: Array
+
+    def offset(self, counters: Sequence[Any]) -> int:
+        """Return the index of an element among the nodes; an axis of one element has the counter 0."""
+        aligned = zip(counters[len(counters) - self.index.ndim :], self.index.shape, strict=True)
+        return int(self.index[tuple(0 if n == 1 else k for k, n in aligned)])
 
 
 # Arithmetic
@@ -148,12 +212,15 @@ def _minus(node: Node) -> Node | None:
 
 
 def _where(node: Node) -> Node | None:
-    _, a, b = node.args
+    condition, a, b = node.args
+    if condition.args == (a, b) and condition.op in _EXTREMA:
+        return Node(_EXTREMA[condition.op], (b, a))
     if is_const(a, 0) and is_const(b, 0) and ZERO in (a, b):
         return ZERO
     return a if a is b else None
 
 
+_EXTREMA = {"exceeds": "maximum", "undercuts": "minimum"}  # the operation that chooses by each comparison
 _OF_ZERO: dict[str, Callable[..., Node | None]] = {
     "add": lambda a, b: b if a is ZERO else a,
     "sub": lambda a, b: -b if a is ZERO else a,
@@ -166,84 +233,5 @@ _SIMPLER: dict[str, Rule] = {
     **{op: partial(_zeros, op, rule) for op, rule in (ARITHMETIC | {"sub": _minus}).items()},
     "where": _where,
     "identity": lambda node: node.args[0],
+    **dict.fromkeys(("maximum", "minimum"), lambda node: node.args[0] if node.args[0] is node.args[1] else None),
 }
-
-
-# Structure
-
-
-def _folded(op: str, elements: _Elements, node: Node, args: Sequence[Array]) -> Array:
-    axes = node.settings[0]
-    lines = np.moveaxis(args[0], axes, range(-len(axes), 0)).reshape(node.size, -1)
-    return objects([reduce(lambda a, b: elements.make(op, a, b), line) for line in lines], node.shape)
-
-
-def _scan(op: str, elements: _Elements, node: Node, args: Sequence[Array]) -> Array:
-    return _along(node, args, lambda before, x: elements.make(op, before, x))
-
-
-def _recurrence(elements: _Elements, node: Node, args: Sequence[Array]) -> Array:
-    return _along(node, args, lambda before, x, a: elements.make("add", x, elements.make("mul", a, before)))
-
-
-def _along(node: Node, args: Sequence[Array], step: Callable[..., Node]) -> Array:
-    """Return a scan along an axis: `step` gets the element before, the one here, and the coefficient between them."""
-    (axis,) = node.settings
-    *coefficients, rows = (np.moveaxis(a, axis, 0) for a in args)
-    result = [rows[0]]
-    for k, x in enumerate(rows[1:]):
-        elements = np.broadcast(result[-1], x, *(a[k] for a in coefficients))
-        result.append(objects([step(*e) for e in elements], x.shape))
-    return np.moveaxis(np.stack(result), 0, axis)
-
-
-def _contraction(elements: _Elements, node: Node, args: Sequence[Array]) -> Array:
-    terms = np.broadcast(*aligned(node, args))
-    products = objects([elements.make("mul", a, b) for a, b in terms], terms.shape).reshape(node.size, -1)
-    return objects([reduce(lambda a, b: elements.make("add", a, b), line) for line in products], node.shape)
-
-
-def _first_extremum(better: str, best: str, elements: _Elements, node: Node, args: Sequence[Array]) -> Array:
-    """Return the index of the first extremum along an axis."""
-    lines = np.moveaxis(args[0], node.settings[0], -1)
-    indices = [_index(elements, line, better, best) for line in lines.reshape(-1, lines.shape[-1])]
-    return objects(indices, lines.shape[:-1])
-
-
-def _index(elements: _Elements, line: Array, better: str, best: str) -> Node:
-    index, value = _integer(elements, 0), line[0]
-    for k, x in enumerate(line[1:], 1):
-        index = elements.make("where", elements.make(better, x, value, dtype="bool"), _integer(elements, k), index)
-        value = elements.make(best, value, x)
-    return index
-
-
-def _mask(first: Callable[..., Array]) -> Callable[..., Array]:
-    """Return the rule of the one-hot mask of the first extremum along an axis."""
-
-    def rule(elements: _Elements, node: Node, args: Sequence[Array]) -> Array:
-        (axis,) = node.settings
-        indices = first(elements, node, args)
-        masks = [
-            [elements.make("eq", i, _integer(elements, k), dtype="bool") for i in indices.flat]
-            for k in range(node.shape[axis])
-        ]
-        return np.stack([objects(mask, indices.shape) for mask in masks], axis)
-
-    return rule
-
-
-def _integer(elements: _Elements, k: int) -> Node:
-    return elements.constant(k, const(0))
-
-
-_GREATEST, _LEAST = partial(_first_extremum, "exceeds", "maximum"), partial(_first_extremum, "undercuts", "minimum")
-
-
-_RULES: dict[str, Callable[..., Array]] = {
-    **{op: partial(_folded, name) for op, name in JOINS["reduction"].items()},
-    **{op: partial(_scan, name) for op, name in JOINS["scan"].items()},
-    "recurrence": _recurrence,
-    **dict.fromkeys(("matmul", "einsum"), _contraction),
-    "argmax": _GREATEST, "argmin": _LEAST, "argmax_mask": _mask(_GREATEST), "argmin_mask": _mask(_LEAST),
-}  # fmt: skip

@@ -87,33 +87,22 @@ def _with_batch(write: Rule, w: ModelWriter, node: Node, args: Sequence[str]) ->
     return w.add("Squeeze", write(w, node, (batch, *args[1:])), w.integers([0]))
 
 
-def _conv(w: ModelWriter, node: Node, args: Sequence[str]) -> str:
+_ATTRIBUTES = {
+    "stride": "strides", "dilation": "dilations", "groups": "group", "kernel_size": "kernel_shape",
+    "output_padding": "output_padding", "count_include_pad": "count_include_pad",
+}  # fmt: skip
+
+
+def _windows(operator: str, w: ModelWriter, node: Node, args: Sequence[str]) -> str:
+    """Write windows by an operator; of the padding "same", what is more of it is at the far end."""
     s = _settings(node)
-    ends = s["padding"] if isinstance(s["padding"], tuple) else ()
-    before = after = list(ends)
-    if not ends:  # "same": what is more of it is at the far end
+    if isinstance(s["padding"], tuple):
+        before = after = list(s["padding"])
+    else:
         rows = [divmod(d * (k - 1), 2) for k, d in zip(node.args[1].shape[2:], s["dilation"], strict=True)]
         before, after = [n for n, _ in rows], [n + more for n, more in rows]
-    attributes = {"strides": s["stride"], "dilations": s["dilation"], "pads": before + after, "group": s["groups"]}
-    return w.add("Conv", *args, **attributes)
-
-
-def _conv_transpose(w: ModelWriter, node: Node, args: Sequence[str]) -> str:
-    s = _settings(node)
-    attributes = {"strides": s["stride"], "dilations": s["dilation"], "pads": s["padding"] * 2, "group": s["groups"]}
-    return w.add("ConvTranspose", *args, output_padding=s["output_padding"], **attributes)
-
-
-def _max_pool(w: ModelWriter, node: Node, args: Sequence[str]) -> str:
-    s = _settings(node)
-    attributes = {"strides": s["stride"], "dilations": s["dilation"], "pads": s["padding"] * 2}
-    return w.add("MaxPool", *args, kernel_shape=s["kernel_size"], **attributes)
-
-
-def _avg_pool(w: ModelWriter, node: Node, args: Sequence[str]) -> str:
-    s = _settings(node)
-    attributes = {"strides": s["stride"], "pads": s["padding"] * 2, "count_include_pad": int(s["count_include_pad"])}
-    return w.add("AveragePool", *args, kernel_shape=s["kernel_size"], **attributes)
+    attributes = {name: s[key] for key, name in _ATTRIBUTES.items() if key in s}
+    return w.add(operator, *args, pads=before + after, **attributes)
 
 
 def _adaptive(operator: str) -> Rule:
@@ -271,12 +260,14 @@ CALLS: dict[str, Call] = {
 }
 for _n in (1, 2, 3):
     CALLS |= {
-        f"conv{_n}d": Call(partial(_with_batch, _conv), doubles=False),
-        f"conv_transpose{_n}d": Call(partial(_with_batch, _conv_transpose), doubles=False),
+        f"conv{_n}d": Call(partial(_with_batch, partial(_windows, "Conv")), doubles=False),
+        f"conv_transpose{_n}d": Call(partial(_with_batch, partial(_windows, "ConvTranspose")), doubles=False),
         # Windows that may reach beyond the padding differ from PyTorch's.
-        f"max_pool{_n}d": Call(partial(_with_batch, _max_pool), lambda node: not _settings(node)["ceil_mode"]),
+        f"max_pool{_n}d": Call(
+            partial(_with_batch, partial(_windows, "MaxPool")), lambda node: not _settings(node)["ceil_mode"]
+        ),
         f"avg_pool{_n}d": Call(
-            partial(_with_batch, _avg_pool),
+            partial(_with_batch, partial(_windows, "AveragePool")),
             lambda node: not _settings(node)["ceil_mode"] and _settings(node)["divisor_override"] is None,
             doubles=False,
         ),

@@ -47,9 +47,6 @@ def _reduction(op: str, w: ModelWriter, node: Node, args: Sequence[str]) -> str:
     return w.add(op, args[0], w.integers(node.settings[0]), keepdims=0)
 
 
-_COMPARISONS = {"lt": "Less", "le": "LessOrEqual", "gt": "Greater", "ge": "GreaterOrEqual", "eq": "Equal"}
-
-
 def _comparison(op: str, w: ModelWriter, node: Node, args: Sequence[str]) -> str:
     """Write a comparison, of numbers: conditions are compared as such."""
     pairs = zip(node.args, args, strict=True)
@@ -62,6 +59,9 @@ def _truth(w: ModelWriter, node: Node, name: str) -> str:
 
 def _logic(op: str, w: ModelWriter, node: Node, args: Sequence[str]) -> str:
     return w.add(op, *(_truth(w, n, a) for n, a in zip(node.args, args, strict=True)))
+
+
+_CONDITIONS = names_in("onnx", "condition")
 
 
 def _mod(w: ModelWriter, node: Node, args: Sequence[str]) -> str:
@@ -292,9 +292,8 @@ RULES: dict[str, Rule] = {
     **{op: partial(_scan, OPERATIONS[name].spelling_in("onnx")) for op, name in JOINS["scan"].items()},
     **{op: partial(_reduction, name) for op, name in names_in("onnx", "reduction").items()},
     "mod": _mod, "floor_divide": _floor_divide,
-    **{op: partial(_comparison, name) for op, name in _COMPARISONS.items()},
+    **{op: partial(_comparison if OPERATIONS[op].compares else _logic, name) for op, name in _CONDITIONS.items()},
     "ne": lambda w, node, args: w.add("Not", _comparison("Equal", w, node, args)),
-    "and": partial(_logic, "And"), "or": partial(_logic, "Or"), "not": partial(_logic, "Not"),
     "log1p": _log1p, "atan2": _atan2,
     "where": lambda w, node, args: w.add("Where", _truth(w, node.args[0], args[0]), *args[1:]),
     "median": _median, "recurrence": _recurrence,

@@ -229,8 +229,8 @@ def defined(definition: Callable[..., Node], *settings: str, **rest: Any) -> Ope
     return Operation("call", settings, definition=definition, **rest)
 
 
-def condition(infix: str, numpy: str, arity: int = 2, commutes: bool = False) -> Operation:
-    """Return the row of an elementwise operation whose result is true or false; it has its own name in NumPy."""
+def condition(infix: str, numpy: str, onnx: str = "", arity: int = 2, commutes: bool = False) -> Operation:
+    """Return the row of an elementwise operation whose result is true or false; libraries have names of their own."""
     level = {"|": Precedence.OR, "&": Precedence.AND, "~": Precedence.SIGN}.get(infix, Precedence.COMPARISON)
-    names = spelled(numpy=numpy)
+    names = spelled(numpy=numpy, onnx=onnx)
     return Operation("condition", (), None, arity, infix=infix, precedence=level, commutes=commutes, spelling=names)

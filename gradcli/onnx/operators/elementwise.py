@@ -13,30 +13,22 @@ from gradcli.errors import InputError
 from gradcli.graph.array import Array
 from gradcli.graph.construct import call, channels, equal, index, reshape, softmax, where
 from gradcli.graph.node import Node, compare, const
+from gradcli.graph.operations import OPERATIONS
 from gradcli.graph.shapes import broadcast_shapes
 from gradcli.onnx.register import add, operator
 from gradcli.onnx.values import Value, lift, number
 
-_UNARY = {
-    "Abs": "abs", "Neg": "neg", "Sign": "sign", "Not": "not", "Ceil": "ceil", "Floor": "floor", "Round": "round",
-    "Exp": "exp", "Log": "log", "Sqrt": "sqrt", "Erf": "erf", "Sin": "sin", "Cos": "cos", "Tan": "tan",
-    "Asin": "asin", "Acos": "acos", "Atan": "atan", "Sinh": "sinh", "Cosh": "cosh", "Tanh": "tanh",
-    "Asinh": "asinh", "Acosh": "acosh", "Atanh": "atanh", "Relu": "relu", "Sigmoid": "sigmoid",
-    "Softplus": "softplus", "Softsign": "softsign", "Mish": "mish",
-}  # fmt: skip
-_BINARY = {
-    "Add": "add", "Sub": "sub", "Mul": "mul", "Pow": "pow", "Less": "lt", "Greater": "gt", "LessOrEqual": "le",
-    "GreaterOrEqual": "ge", "Equal": "eq", "And": "and", "Or": "or", "PRelu": "leaky_relu",
-}  # fmt: skip
-_CONDITIONS = {"lt", "gt", "le", "ge", "eq", "and", "or", "not"}
+# Operators that are operations: by their names on the rows, and those that are defined by others.
+_OPERATORS = {row.spelling.get("onnx", ""): op for op, row in OPERATIONS.items() if row.broadcasts}
+_OPERATORS |= {n: n.lower() for n in ("Relu", "Sigmoid", "Softsign", "Mish")} | {"PRelu": "leaky_relu"}
 
 
 def _unary(op: str, x: Node) -> Node:
-    return compare(op, x) if op in _CONDITIONS else call(op, x)
+    return compare(op, x) if OPERATIONS[op].kind == "condition" else call(op, x)
 
 
 def _binary(op: str, a: Node, b: Node) -> Node:
-    return compare(op, a, b) if op in _CONDITIONS else call(op, a, b)
+    return compare(op, a, b) if OPERATIONS[op].kind == "condition" else call(op, a, b)
 
 
 def _aligned(build: Callable[..., Value], a: Value, b: Value, *, axis: int = -1, broadcast: int = 0) -> Value:
@@ -46,11 +38,12 @@ def _aligned(build: Callable[..., Value], a: Value, b: Value, *, axis: int = -1,
     return build(lift(a), reshape(other, (*b.shape, *(1,) * rest)) if broadcast and axis >= 0 and rest > 0 else other)
 
 
-for _name, _op in _UNARY.items():
-    add(partial(_unary, _op), _name)
-for _name, _op in _BINARY.items():
-    add(partial(_binary, _op), _name, since=7)
-    add(partial(_aligned, partial(_binary, _op)), _name)
+for _name, _op in _OPERATORS.items():
+    if _name.isalpha() and OPERATIONS[_op].arity == 1:
+        add(partial(_unary, _op), _name)
+    elif _name.isalpha() and _name not in ("Max", "Min"):  # which take several
+        add(partial(_binary, _op), _name, since=7)
+        add(partial(_aligned, partial(_binary, _op)), _name)
 
 
 add(lambda x, slope: call("leaky_relu", x, channels(slope, x) if slope.size > 1 else slope), "PRelu")
