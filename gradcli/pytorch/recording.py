@@ -271,10 +271,10 @@ class _Writer:
                 NOWHERE if line is None else self.sites.of(line),
                 [name],
                 read,
-                requires,
-                "" if requires else _why_not(x),
-                self.names.of(x._module),
-                not read.is_of(x._a),
+                requires=requires,
+                why_not="" if requires else _why_not(x),
+                module=self.names.of(x._module),
+                changed=not read.is_of(x._a),
             )
             if base is not None:
                 row, source, definition = base
@@ -322,33 +322,19 @@ class _Writer:
             self.recorder.event(records.Changed(site=site, storage=storage, operations=tuple(operations)))
 
     def quantity(
-        self,
-        array: Array,
-        role: str,
-        site: CallSite,
-        names: Iterable[str],
-        read: Moment | None,
-        requires: bool = True,
-        why_not: str = "",
-        module: str = "",
-        changed: bool = False,
-        retains: bool = False,
-        nan: int = 0,
-    ) -> int:
-        """Write a quantity whose numbers an array has, without its axis of points."""
+        self, array: Array, role: str, site: CallSite, names: Iterable[str], read: Moment | None, nan: int = 0,
+        **facts: Any,
+    ) -> int:  # fmt: skip
+        """Write a quantity whose numbers an array has, without its axis of points, and other facts of it."""
         storage = None if read is None or read.storage is None else self.storages.get(id(read.storage))
         new = self.recorder.quantity(
             replace(_unknown(array), nan=nan) if read is None else Numbers.of(_kept(array)),
             role,
-            requires=requires,
-            why_not=why_not,
             site=site,
             names=filter(None, names),
             storage=storage,
             version=0 if read is None else read.version,
-            module=module,
-            changed=changed,
-            retains=retains,
+            **{"requires": True, **facts},
         )
         if read is not None and read.storage is not None:
             self.storages.setdefault(id(read.storage), new)
