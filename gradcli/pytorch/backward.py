@@ -367,7 +367,7 @@ def unpacked(step: Step, kept: Sequence[Any]) -> list[Any]:
     """
     result = list(kept)
     for i, packed in step.packed.items():
-        a, form = packed.restored(None)._a, saved_as(step.called, i)
+        a, form = packed(None)._a, saved_as(step.called, i)
         result[i] = a.swapaxes(0, 1) if form == "T" else a.reshape((*step.recipe.inputs[i].shape, 1)) if form else a
     others = [a for i, a in enumerate(kept) if i not in step.packed]
     if any(a is not None and a.size > 1 for a in others):

@@ -9,7 +9,6 @@ import inspect
 from collections import namedtuple
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache, cached_property
-from operator import itemgetter
 from typing import Any, ClassVar, Protocol, runtime_checkable
 
 from gradcli.pytorch.binding import Binder, Classes, Position, PythonBinder, of_another_type
@@ -17,6 +16,7 @@ from gradcli.pytorch.dtypes import device, dtype
 from gradcli.pytorch.functions import fact, schema_of
 from gradcli.pytorch.generator import Generator
 from gradcli.pytorch.messages import facts_of, missing_if, warn_once
+from gradcli.pytorch.recipes import items_at
 from gradcli.pytorch.schema import DEPRECATED, Argument, Overload, Schema
 from gradcli.pytorch.tensor import Tensor
 
@@ -127,7 +127,7 @@ class Dispatcher:
         if out is not None and values[out] is not None:
             run, order = self._with_out(run), [out, *order]
         is_plain = order == [*range(len(values) + len(constants))]
-        return (run, None if is_plain else _getter(order), constants, check), is_reusable
+        return (run, None if is_plain else items_at(order), constants, check), is_reusable
 
     def _index(self, position: Position, count: int, words: list[str]) -> Index:
         """Return the index of an argument's position among the values of a call, or those of several."""
@@ -269,8 +269,3 @@ def _is_bound_by_type(value: Any, argument: Argument | None) -> bool:
 def _with_keywords(run: Function, count: int, names: Sequence[str]) -> Function:
     """Return a function of values, of which those behind the first ones are passed by names."""
     return lambda *values: run(*values[:count], **dict(zip(names, values[count:], strict=True)))
-
-
-def _getter(order: Sequence[Index]) -> Function:
-    """Return a function that returns the items at these indices."""
-    return itemgetter(*order) if len(order) > 1 else lambda values: [values[i] for i in order]

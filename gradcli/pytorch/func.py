@@ -18,7 +18,6 @@ from gradcli.pytorch.autograd.functional import (
     parameters_of,
     unit,
     variable,
-    variables,
     with_leaves,
 )
 from gradcli.pytorch.backward import Request, requested
@@ -106,8 +105,7 @@ def grad(func: Callable[..., Any], argnums: Any = 0, has_aux: bool = False) -> C
 
 
 def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
-    xs = variables(func, primals)
-    arguments = with_leaves(primals, iter(xs))
+    arguments, xs = _chosen(func, primals, range(len(primals)))
     y, aux = _with_aux(_apply_transformed(func, arguments, {}), has_aux, "vjp(f, *primals)")
 
     def pull(v: Any, *_: Any) -> tuple[Any, ...]:
@@ -118,7 +116,7 @@ def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
             if flowing:
                 ys, vs = map(list, zip(*flowing, strict=True))
                 request.result = grads = _grad(ys, xs, vs, True, True, materialize_grads=True)
-        return _cut(with_leaves(arguments, iter(grads)), xs)
+        return _cut(with_leaves(primals, iter(grads)), xs)
 
     return (_cut(y, xs), pull, _cut(aux, xs)) if has_aux else (_cut(y, xs), pull)
 
@@ -135,10 +133,10 @@ def jvp(func: Callable[..., Any], primals: tuple[Any, ...], tangents: tuple[Any,
     what = "jvp(f, primals, tangents)"
     raise_if(not isinstance(primals, tuple), "primals that are no tuple", what)
     with enable_grad():
-        xs = variables(func, primals)
+        arguments, xs = _chosen(func, primals, range(len(primals)))
         for x, v in zip(xs, leaves(tangents), strict=False):
             raise_if(x.shape != v.shape, "size of a tangent", list(x.shape), list(v.shape))
-        y, aux = _with_aux(_apply_transformed(func, with_leaves(primals, iter(xs)), {}), has_aux, what)
+        y, aux = _with_aux(_apply_transformed(func, arguments, {}), has_aux, what)
         outputs = leaves(y)
         result = (
             with_leaves(y, (o[...] for o in outputs)),

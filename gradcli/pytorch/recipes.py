@@ -104,7 +104,7 @@ class Program:
             if n not in positions:
                 steps.append((_function(_single(n)), tuple(positions[a] for a in n.args)))
                 positions[n] = len(positions)
-        self._steps = [(function, _items(at)) for function, at in steps]
+        self._steps = [(function, items_at(at)) for function, at in steps]
         self._outputs = [positions[n] for n in kept]
         self._dtypes = [np.dtype(n.dtype) for n in outputs]
         # A function of just inputs is called at once, where it knows all kinds of numbers that there are.
@@ -128,8 +128,8 @@ class Program:
         return [_of(d, a) for a, d in zip(result, self._dtypes, strict=True)]
 
 
-def _items(positions: tuple[int, ...]) -> Callable[[Sequence[Any]], Sequence[Any]]:
-    """Return a function that returns the items at these positions."""
+def items_at(positions: Sequence[Any]) -> Callable[[Sequence[Any]], Sequence[Any]]:
+    """Return a function that returns the items at these positions, or slices."""
     return itemgetter(*positions) if len(positions) > 1 else lambda values: [values[i] for i in positions]
 
 

@@ -226,7 +226,7 @@ class Step(GradFn):
     numbers: Sequence[Any] = ()  # what it was computed of beside its operands: indices, positions, factors
     # What must not have changed: memory, the version then, numbers, tensor (None: a result), its place in `kept`.
     checks: Any = ()
-    packed: Mapping[int, Any] = {}  # what a hook has packed, by its index in `kept`: see `autograd.graph`
+    packed: Mapping[int, Any] = {}  # what unpacks that which a hook has packed, by its index in `kept`
     residuals: Sequence[Array] = ()  # inner values of a call that its backward reads
     beside: Sequence[Any] = ()  # of such a call, what a double backward reads of the operands, with their versions
     keeps = False  # whether PyTorch keeps tensors for it, which a backward frees

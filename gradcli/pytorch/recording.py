@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import linecache
 import math
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
+from operator import attrgetter
 from types import CodeType
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
@@ -22,7 +23,7 @@ from gradcli.pytorch.cuts import CUTS, Cut
 from gradcli.pytorch.moments import Moment, moment
 from gradcli.pytorch.nn.module import Parameter
 from gradcli.pytorch.operations.random import MASK
-from gradcli.pytorch.record import Edge, GradFn, Leaf, Line, Step, edge_made, edge_of
+from gradcli.pytorch.record import Edge, Leaf, Line, Step, dependencies, edge_made, edge_of
 from gradcli.pytorch.tensor import Tensor
 from gradcli.record import record as records
 from gradcli.record.definition import Definition
@@ -68,24 +69,13 @@ class _Held(NamedTuple):
     changed: Mapping[int, tuple[Line | None, Moment]]
 
 
-def reachable(roots: Iterable[GradFn], cut: Collection[GradFn] = ()) -> list[Step]:
-    """Return the steps that lead to roots, in the order in which they were recorded; none beyond those in `cut`."""
-    result: set[Step] = set()
-    waiting: list[GradFn] = [*roots]
-    while waiting:
-        fn = waiting.pop()
-        if isinstance(fn, Step) and fn not in result and fn not in cut:
-            result.add(fn)
-            waiting += [e[0] for e in fn.edges if e is not None]
-    return sorted(result, key=lambda s: s.seq)
-
-
 class Tape:
     """The steps behind a call, held while it runs; `record` writes what happened, once it is done."""
 
     def __init__(self, call: Call, names: Named) -> None:
         self.call, self.names = call, names
-        self.steps = reachable(edge_of(y)[0] for y, _ in call.roots)
+        known = dependencies(edge_of(y)[0] for y, _ in call.roots)
+        self.steps = sorted((fn for fn in known if isinstance(fn, Step)), key=attrgetter("seq"))
         self.held = {s: _Held(s.read, _made(s), _changed(s)) for s in self.steps}
         self.has_packed = any(step.packed for step in self.steps)
         self.named = {name: (x, moment(x)) for name, x in names.tensors.items()}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -60,7 +60,9 @@ def _compare(
         outputs = [y for y in results if y._a.dtype.kind == "f" and y.requires_grad]
     if not outputs:
         real = [k for k, y in enumerate(results) if y._a.dtype.kind == "f"]
-        _compare_with_none((_numeric(func, arguments, i, k, eps) for i in active for k in real), near["atol"])
+        numerics = [_numeric(func, arguments, i, k, eps) for i in active for k in real]
+        if not all(np.allclose(numeric, 0, atol=near["atol"]) for numeric in numerics):
+            raise torch_error("numerical gradient that is not 0", kind=GradcheckError)
     xs, request = tuple(arguments[i] for i in active), Request("gradcheck")
     for k, y in enumerate(outputs):
         numerics = [_numeric(func, arguments, i, k, eps) for i in active]
@@ -68,21 +70,13 @@ def _compare(
             with requested(request):
                 request.result = result = derivatives(y, xs, False)
         for j, (numeric, jacobian) in enumerate(zip(numerics, result, strict=True)):
-            _compare_one(f"output {k} with respect to input {j}", numeric, jacobian._a.reshape(y.numel(), -1).T, near)
+            analytic = jacobian._a.reshape(y.numel(), -1).T
+            if not np.allclose(numeric, analytic, **near, equal_nan=True):
+                where, both = f"output {k} with respect to input {j}", (of_array(numeric), of_array(analytic))
+                raise torch_error("Jacobian that differs", where, *both, kind=GradcheckError)
     for _again in range(2 if len(outputs) == 1 else 2 + len(outputs)):
         with requested(request):
             grad(outputs, xs, list(map(zeros_like, outputs)), retain_graph=True, allow_unused=True)
-
-
-def _compare_with_none(numerics: Iterable[Any], atol: float) -> None:
-    if not all(np.allclose(numeric, 0, atol=atol) for numeric in numerics):
-        raise torch_error("numerical gradient that is not 0", kind=GradcheckError)
-
-
-def _compare_one(where: str, numeric: Any, analytic: Any, near: dict[str, float]) -> None:
-    if not np.allclose(numeric, analytic, **near, equal_nan=True):
-        both = of_array(numeric), of_array(analytic)
-        raise torch_error("Jacobian that differs", where, *both, kind=GradcheckError)
 
 
 def _numeric(func: Callable[..., Any], arguments: list[Any], i: int, k: int, eps: float) -> Any:

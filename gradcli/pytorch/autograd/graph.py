@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 from gradcli.pytorch.backward import check_kept, in_form
@@ -37,7 +37,7 @@ def attribute(step: Step, name: str) -> Any:
         checks = [c for c in step.checks if c[-1] == index]
         check_kept(step, checks)
         if index in step.packed:
-            return step.packed[index].restored(_edges(step)[index])  # type: ignore[no-any-return]
+            return step.packed[index](_edges(step)[index])  # type: ignore[no-any-return]
         for memory, _, array, tensor, _ in checks:
             result = leading(array, _edges(step)[index]) if tensor is None else tensor
             result._memory = memory
@@ -147,8 +147,8 @@ class Hooks:
         step.packed = {i: self.packed(x) for i, x in saved.items()}
         step.checks = []
 
-    def packed(self, x: Tensor) -> Packed:
-        """Return a tensor in packed form.
+    def packed(self, x: Tensor) -> Callable[[Edge | None], Tensor]:
+        """Pack a tensor; return the function that unpacks it, with the history of an edge.
 
         Errors: `RuntimeError` where the function changes the tensor in place.
         """
@@ -156,22 +156,14 @@ class Hooks:
         with _Switch(grad=False, hooks=None):
             result = self.packer(x)
         raise_if(x._memory.version != before, "pack hook in place")
-        return Packed(result, self.unpacker)
+        return partial(self.restored, result)
 
-
-@dataclass(frozen=True)
-class Packed:
-    """The packed form of a saved tensor, and the function that unpacks it."""
-
-    value: Any
-    unpacker: Callable[..., Any]
-
-    def restored(self, edge: Edge | None) -> Tensor:
-        """Return the unpacked tensor, with the history of an edge.
+    def restored(self, packed: Any, edge: Edge | None) -> Tensor:
+        """Return an unpacked tensor, with the history of an edge.
 
         Errors: `RuntimeError` where the function returns no tensor.
         """
         with _Switch(hooks=None):
-            result = self.unpacker(self.value)
+            result = self.unpacker(packed)
         raise_if(not isinstance(result, Tensor), "no tensor of an unpack hook", type(result).__name__)
         return leading(result._a, edge)

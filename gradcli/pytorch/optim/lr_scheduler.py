@@ -66,7 +66,7 @@ class LRScheduler:
         self._step_count += 1
         self.set_epoch(epoch)
 
-    def set_epoch(self, epoch: int | None) -> None:
+    def set_epoch(self, epoch: Any) -> None:
         """Set the rates of an epoch, or of the next one."""
         self._get_lr_called_within_step = True
         self.last_epoch = self.last_epoch + 1 if epoch is None else epoch
@@ -262,11 +262,9 @@ class CosineAnnealingWarmRestarts(LRScheduler):
     def step(self, epoch: float | None = None) -> None:  # type: ignore[override]
         if epoch is None:
             super().step()
-            return
-        self.last_epoch = epoch  # type: ignore[assignment]
-        for group, lr in zip(self.optimizer.param_groups, self._rates(), strict=True):
-            group["lr"] = lr
-        self.last_epoch, self._last_lr = math.floor(epoch), self.get_last_lr()
+        else:
+            self.set_epoch(epoch)
+            self.last_epoch = math.floor(epoch)
 
     def _rates(self) -> list[float]:
         self.T_i, self.T_cur = self.T_0, self.last_epoch

@@ -18,6 +18,7 @@ from gradcli.pytorch.record import Recorder, Step
 from gradcli.pytorch.tensor import Tensor, alias
 
 __all__ = ["checkpoint", "checkpoint_sequential"]
+_USUAL = {"determinism_check": "default", "early_stop": True, "context_fn": None, "debug": False}
 
 
 def checkpoint(function: Callable[..., Any], *args: Any, use_reentrant: bool | None = None, **kwargs: Any) -> Any:
@@ -25,10 +26,8 @@ def checkpoint(function: Callable[..., Any], *args: Any, use_reentrant: bool | N
     if use_reentrant is None:
         warn("use_reentrant is not passed")
     preserve = kwargs.pop("preserve_rng_state", True)
-    for name in ("determinism_check", "early_stop"):
-        missing_if(kwargs.pop(name, "default") not in ("default", True), f"torch.utils.checkpoint.checkpoint({name}=…)")
-    for name in ("context_fn", "debug"):
-        missing_if(kwargs.pop(name, False), f"torch.utils.checkpoint.checkpoint({name}=…)")
+    for name, usual in _USUAL.items():
+        missing_if(kwargs.pop(name, usual) != usual, f"torch.utils.checkpoint.checkpoint({name}=…)")
     if use_reentrant is False:
         return _Again(function, args, kwargs, preserve).result()
     raise_if(kwargs, "unexpected arguments of a checkpoint", ",".join(kwargs))
