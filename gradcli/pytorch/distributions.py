@@ -41,7 +41,7 @@ REAL = Constraint("Real()", lambda x: x == x)
 REAL_VECTOR = Constraint("IndependentConstraint(Real(), 1)", lambda x: x == x)
 POSITIVE = Constraint("GreaterThan(lower_bound=0.0)", lambda x: x > 0)
 _LEAST_0 = Constraint("GreaterThanEq(lower_bound=0.0)", lambda x: x >= 0)
-_DEFINITE = Constraint("PositiveDefinite()", lambda x: _is_definite(x))
+_DEFINITE = Constraint("PositiveDefinite()", lambda x: tensor(bool((np.linalg.eigvalsh(x._a[..., 0]) > 0).all())))
 _TRIANGULAR = Constraint("LowerCholesky()", lambda x: (x.tril() == x).flatten(-2).all(-1) & (x.diagonal() > 0).all(-1))
 _PROBABILITY = Constraint("Interval(lower_bound=0.0, upper_bound=1.0)", lambda x: (x >= 0) & (x <= 1))
 _SIMPLEX = Constraint("Simplex()", lambda x: (x >= 0).all(-1) & ((x.sum(-1) - 1).abs() < 1e-6))
@@ -292,10 +292,6 @@ class Categorical(_OfProbabilities):
 
     def enumerate_support(self, expand: bool = True) -> Any:
         return self._values(None, self._param.shape[-1], expand)
-
-
-def _is_definite(x: Any) -> Any:
-    return TORCH["tensor"](bool((np.linalg.eigvalsh(x._a[..., 0]) > 0).all()))
 
 
 class Uniform(_Continuous):
