@@ -18,7 +18,7 @@ from gradcli.pytorch.version import __version__
 
 for _name in (
     *("compositions", "creation", "indexing", "inplace", "joining", "operators", "products", "selection"),
-    *("random", "reductions", "storage", "views", "assembled", "statistics"),
+    *("random", "reductions", "storage", "views", "statistics"),
 ):
     import_module(f"gradcli.pytorch.operations.{_name}")  # which registers names
 for _name in ("autograd", "autograd.graph"):

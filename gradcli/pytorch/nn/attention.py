@@ -14,13 +14,14 @@ from gradcli.graph.operations.attention import attention_with_dropout
 from gradcli.pytorch.calls import number, set_grad_fn_name
 from gradcli.pytorch.dispatch import NN
 from gradcli.pytorch.messages import raise_if, warn
-from gradcli.pytorch.names import TORCH, function
+from gradcli.pytorch.names import function
 from gradcli.pytorch.nn import functional as F
 from gradcli.pytorch.nn import init
 from gradcli.pytorch.nn.layers import Linear, _Layer
 from gradcli.pytorch.operations.creation import zeros, zeros_like
 from gradcli.pytorch.operations.joining import cat
 from gradcli.pytorch.operations.random import drawn_mask
+from gradcli.pytorch.recipes import common_shape
 from gradcli.pytorch.running import apply
 from gradcli.pytorch.tensor import Tensor
 
@@ -46,22 +47,22 @@ def scaled_dot_product_attention(
     raise_if(other, "dtype of an attention mask", *(x.dtype.in_c for x in (attn_mask, query) if other))
     is_fused = _is_fused(query, key, value, attn_mask, dropout_p, enable_gqa)
     raise_if(is_causal and attn_mask is not None and not is_fused, "causal beside a mask")
+    if not enable_gqa and len({x.shape[:-2] for x in inputs}) > 1:
+        stack = common_shape([x.shape[:-2] for x in inputs])
+        query, key, value = (x.expand(*stack, *x.shape[-2:]) for x in inputs)
     if _fits(query, key, value, attn_mask, enable_gqa) and 0 <= dropout_p < 1:
         return _attention(query, key, value, attn_mask, dropout_p, is_causal, scale, enable_gqa, is_fused)
+    # Nothing, an error, or all that is left out: what a mask allows does not matter.
     if enable_gqa:
         key, value = (x.repeat_interleave(query.shape[-3] // x.shape[-3], -3) for x in (key, value))
     scores = query @ key.transpose(-2, -1) * (query.shape[-1] ** -0.5 if scale is None else scale)
-    masks = [] if attn_mask is None else [attn_mask if attn_mask.is_floating_point() else ~attn_mask]
-    if is_causal:
-        masks.append(TORCH["ones"](*scores.shape[-2:]).tril() == 0)
-    for mask in masks:
-        scores = scores + _added(mask, query.dtype)
-    result = F.dropout(_softmax(scores) if masks else scores.softmax(-1), dropout_p) @ value
+    scores = scores if attn_mask is None else scores + attn_mask
+    result = F.dropout(scores.softmax(-1), dropout_p) @ value
     return set_grad_fn_name(result, "ScaledDotProductFlashAttentionForCpuBackward0") if is_fused else result
 
 
 def _fits(query: Any, key: Any, value: Any, mask: Any, is_grouped: bool) -> bool:
-    """Return whether attention is one step: of stacks of one shape; others are composed, or errors."""
+    """Return whether attention is one step: of stacks of one shape; others are nothing, or errors."""
     stacks = [[*x.shape[:-2]] for x in (query, key, value)]
     if is_grouped and all(stacks):
         heads = stacks[0][-1]
@@ -110,14 +111,6 @@ def _is_fused(query: Any, key: Any, value: Any, mask: Any, dropout: float, group
         return False
     same = [0, 3] if grouped else [0, 1, 3]
     return all(query.shape[i] == x.shape[i] for x in (key, value) for i in same)
-
-
-def _softmax(scores: Any) -> Any:
-    """Return the softmax along the last axis, and 0 where all scores are -inf."""
-    masked = scores.eq(_MINUS_INFINITY).all(-1, keepdim=True)
-    if not masked.any():
-        return scores.softmax(-1)
-    return scores.masked_fill(masked, 0).softmax(-1).masked_fill(masked, 0)
 
 
 class NonDynamicallyQuantizableLinear(Linear):

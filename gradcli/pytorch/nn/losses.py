@@ -48,28 +48,14 @@ def _one(loss: Any, how: str) -> Any:
 # Of the difference between numbers
 
 
-@function("mse_loss", module=NN)
-def mse_loss(input: Tensor, target: Tensor, weight: Tensor | None, **options: Any) -> Tensor:
-    return _compared("mse_loss", input, target, reduction_of(**options), weight)
-
-
-@function("l1_loss", module=NN)
-def l1_loss(input: Tensor, target: Tensor, weight: Tensor | None, **options: Any) -> Tensor:
-    return _compared("l1_loss", input, target, reduction_of(**options), weight)
-
-
-@function("huber_loss", module=NN)
-def huber_loss(input: Tensor, target: Tensor, delta: float, weight: Tensor | None, **options: Any) -> Tensor:
-    raise_if(delta <= 0, "delta of a huber loss")
-    return _compared("huber_loss", input, target, reduction_of(**options), weight, delta=delta)
-
-
-@function("smooth_l1_loss", module=NN)
-def smooth_l1_loss(input: Tensor, target: Tensor, beta: float, **options: Any) -> Tensor:
-    how = reduction_of(**options)
-    if not beta:
-        return _compared("l1_loss", input, target, how, None)
-    return _compared("smooth_l1_loss", input, target, how, None, beta=beta)
+@function("mse_loss", "l1_loss", "huber_loss", "smooth_l1_loss", module=NN)
+def difference_loss(input: Tensor, target: Tensor, op: str, **options: Any) -> Tensor:
+    weight = options.pop("weight", None)
+    bounds = {"delta": options.pop("delta", 1.0)} if op == "huber_loss" else {}
+    bounds |= {"beta": options.pop("beta", 1.0)} if op == "smooth_l1_loss" else {}
+    raise_if(bounds.get("delta", 1) <= 0, "delta of a huber loss")
+    how, is_l1 = reduction_of(**options), bounds.get("beta") == 0
+    return _compared("l1_loss" if is_l1 else op, input, target, how, weight, **{} if is_l1 else bounds)
 
 
 def _compared(name: str, input: Any, target: Any, how: str, weight: Tensor | None, **more: float) -> Tensor:

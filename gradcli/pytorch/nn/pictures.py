@@ -5,14 +5,12 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
-from gradcli.graph.calls import call_of
 from gradcli.graph.operations.interpolation import MODES
-from gradcli.pytorch.calls import set_grad_fn_name
+from gradcli.pytorch.calls import call_function, set_grad_fn_name
 from gradcli.pytorch.dispatch import NN
 from gradcli.pytorch.messages import missing_if, raise_if, warn
 from gradcli.pytorch.names import TORCH, function
 from gradcli.pytorch.nn.windows import several
-from gradcli.pytorch.running import apply
 from gradcli.pytorch.tensor import Tensor
 
 
@@ -27,12 +25,11 @@ def interpolate(
     raise_if((size is None) == (scale_factor is None), "size and factor", which)
     raise_if(mode in ("nearest", "area", "nearest-exact") and align_corners is not None, "corners of another mode")
     missing_if(axes not in MODES.get(mode, ()), f"torch.nn.functional.interpolate(mode={mode!r}) of {input.dim()} axes")
-    counts = None if size is None else tuple(several(size, axes))
     factors = None if scale_factor is None else tuple(map(float, several(scale_factor, axes)))
-    settings = (counts, factors, mode, align_corners or None)
     kind = "".join(map(str.capitalize, mode.split("-")))
     name = f"AdaptiveAvgPool{axes}DBackward0" if mode == "area" else f"Upsample{kind}{axes}DBackward0"
-    return apply("interpolate", partial(call_of, "interpolate", settings), (input,), settings, name)
+    result = call_function("interpolate", input, size, factors, mode, align_corners)
+    return set_grad_fn_name(result, name)  # type: ignore[no-any-return]
 
 
 # At the points of a grid, whose corners are at -1 and 1

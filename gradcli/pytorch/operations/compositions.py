@@ -279,6 +279,8 @@ _COMPOSITIONS: dict[str, Callable[..., Any]] = {
     "symeig": _symeig,
     "logdet": lambda input: call_function("det", linalg.check_matrix("logdet", input)).log(),
     # Of dtypes and shapes, and functions alone
+    **dict.fromkeys(("conj", "positive", "resolve_conj", "resolve_neg"), lambda input: input),
+    "is_nonzero": lambda input: bool(input),
     "is_tensor": lambda obj: isinstance(obj, Tensor),
     "broadcast_shapes": lambda shapes: Size(np.broadcast_shapes(*shapes)),
     "can_cast": lambda from_, to: dtypes.KINDS[from_.name] <= dtypes.KINDS[to.name],

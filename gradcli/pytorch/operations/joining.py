@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from itertools import accumulate
+from itertools import accumulate, combinations, combinations_with_replacement
 from typing import Any
+
+import numpy as np
 
 from gradcli.graph import construct
 from gradcli.graph.index_arrays import shape_at
@@ -19,7 +21,7 @@ from gradcli.pytorch.operations.views import expand, reshape, shape_of, view
 from gradcli.pytorch.origins import Maker, Origin
 from gradcli.pytorch.recipes import common_shape, recipe_for
 from gradcli.pytorch.running import apply, noted_results
-from gradcli.pytorch.tensor import Tensor, as_sequence, axis_of
+from gradcli.pytorch.tensor import Tensor, as_sequence, axis_of, of_array
 
 # Parts
 
@@ -255,3 +257,29 @@ def repeat(self: Tensor, repeats: Any) -> Tensor:
     result = call_function("repeat", self, tuple(max(1, n) for n in times))
     some = tuple(slice(None if n else 0) for n in times)
     return result if 0 not in times else set_grad_fn_name(result[some], "RepeatBackward0")
+
+
+@function("cartesian_prod")
+def cartesian_prod(tensors: Any) -> Any:
+    """Return the rows of all combinations of the elements of vectors."""
+    if len(tensors) == 1:
+        return tensors[0]
+    return stack([grid.reshape(-1) for grid in meshgrid(tensors, "ij")], -1)  # type: ignore[attr-defined]
+
+
+@function("combinations")
+def choices(input: Any, r: int, with_replacement: bool) -> Any:
+    """Return the rows of all choices of r elements of a vector."""
+    choose = combinations_with_replacement if with_replacement else combinations
+    indices = np.array([*choose(range(len(input)), r)], np.int64).reshape(-1, r)
+    return set_grad_fn_name(input[of_array(indices)], "StackBackward0")
+
+
+@function("block_diag")
+def block_diag(tensors: Any) -> Any:
+    """Return matrices along the diagonal of one of zeros."""
+    blocks = [x.reshape(1, -1) if x.dim() < 2 else x for x in tensors]
+    ends = [*accumulate((b.shape[1] for b in blocks), initial=0)]
+    pairs = zip(blocks, ends[:-1], strict=True)
+    rows = [call_function("pad", b, (left, ends[-1] - left - b.shape[1]), "constant", 0) for b, left in pairs]
+    return set_grad_fn_name(cat(rows), "BlockDiagBackward0")

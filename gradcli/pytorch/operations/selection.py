@@ -15,7 +15,7 @@ from gradcli.pytorch.calls import call_function, set_grad_fn_name
 from gradcli.pytorch.dispatch import NN
 from gradcli.pytorch.functions import capitals
 from gradcli.pytorch.messages import missing_if, raise_if, torch_error
-from gradcli.pytorch.names import function, with_indices
+from gradcli.pytorch.names import TORCH, function, with_indices
 from gradcli.pytorch.operations.indexing import (
     assign_flat,
     checked_indices,
@@ -220,16 +220,22 @@ def _order(input: Tensor, dim: int, descending: bool) -> tuple[Any, int]:
     return sorted_indices(axis, descending, input._a)[..., 0], axis
 
 
-def _elements_along(input: Tensor, order: Any, axis: int, op: str, name: str) -> Tensor:
-    """Return the elements at indices along an axis."""
-    positions = np.take_along_axis(flat_index_of_each(input), order, axis) if input.dim() else order
-    return take_flat(input, positions, op, name)
+def at_indices(op: str, x: Tensor, indices: Array, axis: int, keepdim: bool = True, recorded: str = "") -> Any:
+    """Return the elements at indices along an axis, and the indices; without `keepdim`, the axis of size 1 goes.
+
+    It may be `recorded` under another name.
+    """
+    positions = np.take_along_axis(flat_index_of_each(x), indices, axis) if x.dim() else indices
+    name = f"{op.capitalize()}Backward0"
+    values: Any = take_flat(x, positions, recorded or op, name)
+    if x.dim() and not keepdim:
+        values, indices = set_grad_fn_name(values.squeeze(axis), name), np.squeeze(indices, axis)
+    return with_indices(op, values, indices)
 
 
 @function("sort")
 def sort(input: Tensor, dim: int, descending: bool, stable: bool) -> Any:
-    order, axis = _order(input, dim, descending)
-    return with_indices("sort", _elements_along(input, order, axis, "sort", "SortBackward0"), order)
+    return at_indices("sort", input, *_order(input, dim, descending))
 
 
 function("argsort")(lambda input, dim, descending, stable: of_array(_order(input, dim, descending)[0]))
@@ -239,21 +245,15 @@ function("argsort")(lambda input, dim, descending, stable: of_array(_order(input
 def topk(input: Tensor, k: int, dim: int, largest: bool, sorted: bool) -> Any:
     order, axis = _order(input, dim, largest)
     raise_if(not 0 <= k <= (input.shape or (1,))[axis], "count of topk")
-    order = np.take(order, range(k), axis=axis) if input.dim() else order
-    return with_indices("topk", _elements_along(input, order, axis, "topk", "TopkBackward0"), order)
+    return at_indices("topk", input, np.take(order, range(k), axis=axis) if input.dim() else order, axis)
 
 
 @function("kthvalue")
 def kthvalue(input: Tensor, k: int, dim: int, keepdim: bool) -> Any:
-    order, at = _order(input, dim, False)
-    raise_if(not 1 <= k <= (input.shape or (1,))[at], "number of kthvalue", at)
-    order = np.take(order, [k - 1], axis=at) if input.dim() else order
-    values: Any = _elements_along(input, order, at, "topk", "KthvalueBackward0")
-    if keepdim or not input.dim():
-        return with_indices("kthvalue", values, order)
-    return with_indices(
-        "kthvalue", set_grad_fn_name(values.squeeze(at), "KthvalueBackward0"), np.take(order, 0, axis=at)
-    )
+    order, axis = _order(input, dim, False)
+    raise_if(not 1 <= k <= (input.shape or (1,))[axis], "number of kthvalue", axis)
+    order = np.take(order, [k - 1], axis=axis) if input.dim() else order
+    return at_indices("kthvalue", input, order, axis, keepdim, "topk")
 
 
 @function("nonzero")
@@ -283,3 +283,67 @@ def bincount(input: Tensor, weights: Any, minlength: int) -> Tensor:
     sums = None if weights is None else weights._a[..., 0]
     counts = np.bincount(numbers, sums, minlength)
     return of_array(counts.astype(np.float32) if sums is not None and sums.dtype == np.float32 else counts)
+
+
+# Compositions
+
+
+@function("masked_scatter")
+def masked_scatter(input: Any, mask: Any, source: Any) -> Any:
+    """Return a tensor with the elements of another one, in their order, where a mask is true."""
+    full = np.broadcast_to(mask._a[..., 0], np.broadcast_shapes(mask.shape, input.shape))
+    count = int(full.sum())
+    raise_if(count > source.numel(), "source of a masked_scatter")
+    order = of_array(np.maximum(np.cumsum(full.reshape(-1)) - 1, 0).reshape(full.shape))
+    values = source.reshape(-1)[order] if source.numel() else input
+    return set_grad_fn_name(TORCH["where"](of_array(full.copy()), values, input), "MaskedScatterBackward0")
+
+
+@function("scatter_reduce")
+def scatter_reduce(input: Any, dim: int, index: Any, src: Any, reduce: str, include_self: bool) -> Any:
+    """Return sums, means or extremes of a source's elements at indices; ties share a gradient."""
+    is_own = (input.detach().new_zeros(input.shape).scatter(dim, index, 1.0) == 0) | include_self
+    own = TORCH["where"](is_own, input, 0)
+    if reduce in ("amax", "amin"):
+        result = _scattered_extremes(own, is_own, dim, index, src, reduce)
+        is_extreme = src == result.gather(dim, index)
+        counts = (input == result).to(input.dtype).scatter_add(dim, index, is_extreme.to(input.dtype))
+        total = TORCH["where"](input == result, own, 0).scatter_add(dim, index, is_extreme * src)
+        # An own element that is not included counts among the ties in PyTorch, too.
+        total = result + (total - total.detach()) / counts
+    elif reduce == "prod":
+        total = TORCH["where"](is_own, input, 1) * _scattered_products(input, dim, index, src)
+    else:
+        total = own.scatter_add(dim, index, src)
+        if reduce == "mean":
+            total = total / is_own.to(input.dtype).scatter_add(dim, index, TORCH["ones_like"](src)).detach()
+    return set_grad_fn_name(total, "ScatterReduceBackward0")
+
+
+def _scattered_products(input: Any, dim: int, index: Any, src: Any) -> Any:
+    """Return the products of a source's elements at indices, and 1 where there is none."""
+    at, size = dim % input.dim(), input.shape[dim]
+    part = src[tuple(map(slice, index.shape))]
+    targets = TORCH["arange"](size).view([-1 if i == at else 1 for i in range(input.dim() + 1)])
+    products = TORCH["where"](index.unsqueeze(at) == targets, part.unsqueeze(at), 1).prod(at + 1)
+    ends = [n - m for n, m in zip(input.shape, products.shape, strict=True)]
+    around = [n for end in ends[::-1] for n in (0, end)]
+    return call_function("pad", products, around, "constant", 1) if any(ends) else products
+
+
+def _scattered_extremes(input: Any, is_own: Any, dim: int, index: Any, src: Any, reduce: str) -> Any:
+    """Return the extremes of a source's elements at indices, and of those of a tensor that are its own."""
+    best = np.where(is_own._a, input._a, -np.inf if reduce == "amax" else np.inf)[..., 0]
+    indices = np.indices(index.shape)
+    indices[dim] = index._a[..., 0]
+    extreme = np.maximum if reduce == "amax" else np.minimum
+    extreme.at(best, tuple(indices), src._a[tuple(map(slice, index.shape))][..., 0])
+    return of_array(best.astype(input._a.dtype))
+
+
+@function("fill_diagonal_")
+def fill_diagonal_(self: Any, fill_value: float, wrap: bool) -> Any:
+    """Fill the diagonal of a matrix in place."""
+    missing_if(wrap or self.dim() != 2, "Tensor.fill_diagonal_(wrap=True), or of other than 2 axes")
+    self.diagonal().fill_(fill_value)
+    return self

@@ -9,6 +9,7 @@ import numpy as np
 from gradcli.pytorch.calls import call_function, set_grad_fn_name
 from gradcli.pytorch.messages import raise_if
 from gradcli.pytorch.names import TORCH, function, with_indices
+from gradcli.pytorch.operations.selection import at_indices
 from gradcli.pytorch.tensor import Tensor, axis_of, of_array
 
 
@@ -54,7 +55,7 @@ def nanmedian(input: Any, dim: int | None, keepdim: bool) -> Any:
     rows = np.atleast_1d(input._a[..., 0])
     middle = np.maximum(np.sum(~np.isnan(rows), axis=axis, keepdims=True) - 1, 0) // 2
     indices = np.take_along_axis(np.argsort(rows, axis=axis, kind="stable"), middle, axis)
-    result = _at_indices("nanmedian", input, indices if input.dim() else indices[0], axis, keepdim)
+    result = at_indices("nanmedian", input, indices if input.dim() else indices[0], axis, keepdim, "gather")
     return set_grad_fn_name(result, "NanmedianBackward1")
 
 
@@ -64,21 +65,13 @@ def mode(input: Any, dim: int, keepdim: bool) -> Any:
     axis = axis_of(dim, input.dim())
     rows = np.moveaxis(np.atleast_1d(input._a[..., 0]), axis, -1)
     indices = np.apply_along_axis(_last_of_most, -1, rows)
-    return _at_indices("mode", input, np.expand_dims(indices, axis) if input.dim() else indices, axis, keepdim)
+    indices = np.expand_dims(indices, axis) if input.dim() else indices
+    return at_indices("mode", input, indices, axis, keepdim, "gather")
 
 
 def _last_of_most(row: Any) -> int:
     values, counts = np.unique(row, return_counts=True)
     return int(np.flatnonzero(row == values[counts.argmax()])[-1])
-
-
-def _at_indices(op: str, input: Any, indices: Any, axis: int, keepdim: bool) -> Any:
-    """Return the elements at the indices along an axis, and the indices; `keepdim` keeps the axis with size 1."""
-    index = of_array(np.asarray(indices, np.int64))
-    values = input.gather(axis, index) if input.dim() else input[...]
-    if input.dim() and not keepdim:
-        values, index = values.squeeze(axis), index.squeeze(axis)  # type: ignore[attr-defined]
-    return with_indices(op, set_grad_fn_name(values, f"{op.capitalize()}Backward0"), index._a[..., 0])
 
 
 @function("cummax", "cummin")
