@@ -90,36 +90,36 @@ def test_retained_gradients_have_formulas_and_say_what_they_are(cli):
         (
             ("y=3*x**2", "--at", "x=[1,2]", "--v", "1,-10"),
             [
-                "v weights the outputs, for the gradient of  L = sum(v*y) = 1·y[0] + (-10)·y[1]",
-                "v = ∂L/∂y = [1, -10]; backward needs nothing more of L",
+                "v weights the outputs: the gradient is that of  L = sum(v*y) = 1·y[0] + (-10)·y[1]",
+                "v = ∂L/∂y = [1, -10]: all that `backward` needs of L",
             ],
         ),
         (
             ("y=3*x**2", "--at", "x=[1,2]", "--v", "ones"),
             [
-                "v = ones sums the outputs, for the gradient of  L = sum(v*y) = 1·y[0] + 1·y[1]",
-                "v = ∂L/∂y = [1, 1]; backward needs nothing more of L",
+                "v = ones: the gradient is that of the sum  L = sum(v*y) = 1·y[0] + 1·y[1]",
+                "v = ∂L/∂y = [1, 1]: all that `backward` needs of L",
             ],
         ),
         (
             ("y=3*x**2", "--at", "x=[1,2]", "--v", "onehot:1"),
             [
-                "the 1 of a one-hot v picks an output, for the gradient of  L = sum(v*y) = 1·y[1]",
-                "v = ∂L/∂y = [0, 1]; backward needs nothing more of L",
+                "v is one-hot: the gradient is that of  L = sum(v*y) = 1·y[1]",
+                "v = ∂L/∂y = [0, 1]: all that `backward` needs of L",
             ],
         ),
         (
             ("L=x", "b=2*x", "--at", "x=1", "--v", "1,-2"),
             [
-                "v weights the outputs, for the gradient of  loss = 1·L + (-2)·b",
-                "v = [∂loss/∂L, ∂loss/∂b] = [1, -2]; backward needs nothing more of loss",
+                "v weights the outputs: the gradient is that of  loss = 1·L + (-2)·b",
+                "v = [∂loss/∂L, ∂loss/∂b] = [1, -2]: all that `backward` needs of loss",
             ],
         ),
         (
             ("y=2*x", "--at", f"x={[1] * 13}", "--v", "ones"),
             [
-                "v = ones sums the outputs, for the gradient of  L = sum(v*y)",
-                "v = ∂L/∂y = [1, 1, 1, …] (13 numbers); backward needs nothing more of L",
+                "v = ones: the gradient is that of the sum  L = sum(v*y)",
+                "v = ∂L/∂y = [1, 1, 1, …] (13 numbers): all that `backward` needs of L",
             ],
         ),
     ],
@@ -136,14 +136,14 @@ def test_the_cotangent_has_another_name_where_the_user_has_a_v(cli):
     assert section(cli, "v", *kinetic) == [f"E{BAR} = 1, the default for a scalar: the gradient of E itself"]
     assert f"v.grad = E{BAR}·∂E/∂v   = 1·1/2·m·(2*v)" in cli.done("backward", *kinetic).out
     product = ("y=v@M", "--at", "v=[1,2],M=[[1,2],[3,4]]", "--v", "1,10")
-    assert section(cli, "v", *product)[1] == f"y{BAR} = ∂L/∂y = [1, 10]; backward needs nothing more of L"
+    assert section(cli, "v", *product)[1] == f"y{BAR} = ∂L/∂y = [1, 10]: all that `backward` needs of L"
     assert f"M.grad = outer(v, y{BAR})" in cli.done("backward", *product).out
     calls = section(cli, "calls", *kinetic, "--v", "1", "--v", "10")
     assert f"Each call has its own E{BAR} = ∂L/∂E, and adds vᵀJ to .grad." in calls
     several = section(cli, "v", "y=v**2", "z=v", "--at", "v=3", "--v", "1,2")
     assert several == [
-        "the cotangent weights the outputs, for the gradient of  L = 1·y + 2·z",
-        "[∂L/∂y, ∂L/∂z] = [1, 2]; backward needs nothing more of L",
+        "the cotangent weights the outputs: the gradient is that of  L = 1·y + 2·z",
+        "[∂L/∂y, ∂L/∂z] = [1, 2]: all that `backward` needs of L",
     ]
 
 

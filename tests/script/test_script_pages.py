@@ -284,7 +284,7 @@ z = Square.apply(v)
 z.backward(torch.tensor([1., 10.]))
 """).out
     assert "v.grad = 6*E\u0304*v = [1·6, 10·12] = [6, 120]\n" in out
-    assert "z\u0304 = ∂L/∂z = [1, 10]; backward needs nothing more of L\n" in out
+    assert "z\u0304 = ∂L/∂z = [1, 10]: all that `backward` needs of L\n" in out
     assert "v.grad = Square.backward(z\u0304) = [2, 40]\n" in out
 
 

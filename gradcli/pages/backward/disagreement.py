@@ -111,7 +111,7 @@ def _zero_times_infinity(trace: Trace, call: Reverse, p: Pass) -> Text | None:
     name = {n: label for n, label in labels.items() if n is not p.node}
     parts: tuple[Math, ...] = ("nan here is ", product, ": ", Computed(p.node, name, implicit=True))
     parts += (" has the adjoint ", Value.of(pair[0]), " and the derivative ", derivative)
-    return Text((*parts, ". A formula in which the two cancel does not show it."))
+    return Text((*parts, ". A formula may be finite here: `backward` multiplies 0 by infinity on the way."))
 
 
 def _difference_of_infinities(trace: Trace, before: Array | None, contribution: Array, p: Pass) -> Text | None:
@@ -121,7 +121,7 @@ def _difference_of_infinities(trace: Trace, before: Array | None, contribution: 
         return None
     argument = quantity(p.argument, trace.graph.labels)
     parts: tuple[Math, ...] = ("nan here is inf - inf: the adjoint of ", argument)
-    return Text((*parts, " adds up both. A formula in which they cancel does not show it."))
+    return Text((*parts, " adds up both. A formula may be finite here: `backward` adds inf and -inf on the way."))
 
 
 def _first_nan(a: Array, b: Array, result: Array) -> tuple[float, float] | None:

@@ -89,7 +89,7 @@ def weights_section(graph: Graph, v: Named, implicit: bool) -> Section:
     name = loss_name(graph, v)
     if sum(y.size for y in graph.outputs.values()) == 1:
         return Section("v", (Text(_of_one_number(graph, name, v, implicit)),))
-    blocks: list[Block] = [Text((*_meaning(graph, v), ", for the gradient of  ", loss(graph, v, name)))]
+    blocks: list[Block] = [Text((*_meaning(graph, v), "  ", loss(graph, v, name)))]
     return Section("v", (*blocks, Text(_whatever(graph, v, name))))
 
 
@@ -109,10 +109,10 @@ def _meaning(graph: Graph, v: Named) -> tuple[Math, ...]:
     """Return a sentence on the scalar that the weights make of the outputs."""
     weights, name = flat(v), cotangent(graph, loss_name(graph, v))
     if (weights == 1).all():
-        return Name(name) if name else "a v", " = ones sums the outputs"
+        return Name(name) if name else "a v", " = ones: the gradient is that of the sum"
     if np.count_nonzero(weights) == 1 and weights.sum() == 1:
-        return "the 1 of a one-hot ", Name(name) if name else "cotangent", " picks an output"
-    return Name(name) if name else "the cotangent", " weights the outputs"
+        return Name(name) if name else "the cotangent", " is one-hot: the gradient is that of"
+    return Name(name) if name else "the cotangent", " weights the outputs: the gradient is that of"
 
 
 def loss(graph: Graph, v: Named, name: str) -> Math:
@@ -158,7 +158,8 @@ def _whatever(graph: Graph, v: Named, name: str) -> tuple[Math, ...]:
         listed += ["…"] * (len(outputs) > _NAMES)
         short = len(outputs) <= _NAMES and not any(y.shape for y in outputs.values())
         what = [Listed(tuple(listed)), *([array_of(outputs, v)] if short else [])]
-    return (Equal((*([Name(called)] if called else []), *what)), "; backward needs nothing more of ", Name(name))
+    v_is = Equal((*([Name(called)] if called else []), *what))
+    return v_is, ": all that `backward` needs of ", Name(name)
 
 
 def array_of(outputs: Outputs, v: Named) -> Math:

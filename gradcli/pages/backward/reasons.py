@@ -149,7 +149,7 @@ def _vectors(graph: Graph, passes: Mapping[Node, Sequence[Pass]], wrt: Sequence[
 
             what = "the adjoint of the product" if v == _UNNAMED else Partial(loss, graph.labels[p.node])
             meaning = () if v == "v" else (", with ", Equal((Name(v), what)))
-            said = f" is a vector, neither a row nor a column: `{left}` and `{right}` are the same numbers"
+            said = f" has one axis, so `{left}` equals `{right}`"
             yield Text((Name(name), said, *meaning, "."))
             return
 

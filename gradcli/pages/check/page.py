@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 
 from gradcli.pages.check.verdicts import NOT_PROVED, WHY, CheckResult, Verdict
-from gradcli.pages.sections import Formula, Math, Page, Section, Text, Value, assigned
+from gradcli.pages.sections import Formula, Page, Section, Text, Value, assigned
 
 _EXACT = 1e-6  # the relative error of a finite difference that six digits do not show
 
@@ -46,18 +46,16 @@ def _claim(v: Verdict) -> Formula:
 def _wrong_claim(v: Verdict, source: str) -> Iterator[Text]:
     """Yield the right derivative, a counterexample with the three numbers there, and how many points are wrong."""
     assert v.at is not None
-    entry = f"{v.entry} " if v.entry else ""
+    entry = f"{'the entry ' * v.entry.startswith('[')}{v.entry or 'the derivative'}"
     if v.derivative:
         yield Text((f"{v.claim} is ", Formula(v.derivative, v.derivative)))
-    elif v.formula:
-        yield Text((f"{entry}is ", Formula(v.formula, v.formula)))
-    parts: list[Math] = [entry] if v.derivative or not v.formula else []
-    parts += assigned(f"at point {v.row:,}, " if v.row else "at ", v.at.items())
-    shown_parts = ((": ", v.true), (", yours ", v.yours), (", finite difference ", v.difference))
-    parts += [part for word, number in shown_parts for part in (word, Value.of(number))]
+    elif v.formula and not v.why.endswith(f"the derivative is {v.formula}"):
+        yield Text((f"{entry} is ", Formula(v.formula, v.formula)))
+    parts = assigned(f"at point {v.row:,}, " if v.row else "at ", v.at.items())
+    parts += [f" {entry} is ", Value.of(v.true), " (finite difference ", Value.of(v.difference)]
     if v.error > _EXACT * max(abs(v.difference), abs(v.true), abs(v.yours)):
         parts += [" ± ", Value.of(float(f"{v.error:.1g}"))]
-    yield Text(tuple(parts))
+    yield Text((*parts, "), yours is ", Value.of(v.yours)))
     if v.wrong < v.counted or source:
         yield Text((f"wrong at {v.wrong:,} of {_points(v, source)}{_without(v)}",))
 

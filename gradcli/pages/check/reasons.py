@@ -29,6 +29,7 @@ _ROUNDED = 0.01  # how far a factor may be from 1 that comes of a constant round
 _DENOMINATOR = 60  # of a fraction that a number is taken to be: larger ones are near any number
 _DIGITS = 1e3  # times its rounding: a number of which some digits are known
 _PLAIN = 1.2  # how surprising a slip may be that is named where the claim is a number times the derivative
+_LINE = 60  # characters of a derivative that is the whole reason, as nothing in the claim is near it
 _FEW = 3  # entries of an array of which one alone is said to be wrong
 # Powers of numbers that are simple fractions of units, and how those numbers are written.
 _FORMS = (
@@ -200,7 +201,7 @@ def _by_quantity(c: Comparison) -> str:
             right = c.equal(c.yours * values**power, c.truth)
             if right or c.equal(c.yours / values**power, c.truth):
                 text = Notation(names, implicit=True).name(node if power == 1 else node**power)
-                return f"it is yours {'times' if right else 'divided by'} {text}"
+                return f"the right value is yours {'times' if right else 'divided by'} {text}"
     return ""
 
 
@@ -252,7 +253,8 @@ def _difference(c: Comparison, proof: Proof, entry: int) -> str:
         if text and len(whole) <= LONGEST:
             return whole
     if len(c.truth) == 1 or not wrong:
-        return "it differs from the derivative"
+        short = 0 < len(proof.formula) <= _LINE
+        return f"the derivative is {proof.formula}" if short else "yours differs from the derivative"
     return (
         alone if only else f"{len(wrong)} of {len(c.truth)} entries differ, the first is {c.case.entry_name(wrong[0])}"
     )

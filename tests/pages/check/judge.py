@@ -42,7 +42,7 @@ KINDS = {
 }
 TEXTS = ("node", "operand", "wrote")
 WROTE = re.compile(r"you wrote ([^:;]+): it is ([^:;]+)")
-TIMES = re.compile(r"it is yours (times|divided by) (.+)")
+TIMES = re.compile(r"the right value is yours (times|divided by) (.+)")
 SHOULD = re.compile(r"(\w+) should be (\w+)")
 RATIO = re.compile(r"yours is (\S+) times the right value")
 MOST = 256  # ways in which named slips may stand at edges
