@@ -52,12 +52,11 @@ def evaluated(
         yield from _with_known(inputs, points, wanted, known)
         return
     nodes = scheduled(wanted, inputs.values())
-    if len(nodes) > _SHARED:
-        yield from _evaluated(Graph(nodes, inputs, {}), points, wanted, same, block)
-        return
-    computed = common_subexpressions(nodes)
+    computed = common_subexpressions(nodes) if len(nodes) <= _SHARED else {n: n for n in nodes}
     distinct = list(dict.fromkeys(computed[n] for n in wanted))
-    for values in _evaluated(Graph.of(inputs, {}, distinct), points, distinct, same, block):
+    graph = Graph.of(inputs, {}, distinct)
+    blocks = (at_block(graph, some, distinct, same) for some in points)
+    for values in blocks if block else at_points(graph, points, distinct, same):
         yield {n: values[computed[n]] for n in wanted}
 
 
@@ -79,14 +78,6 @@ def _with_known(
     whole = {**inputs, **{name: leaves[n] for name, n in names.items()}}
     for values in evaluated(whole, [{**at, **more} for at in points], replaced.values()):
         yield {n: values[r] for n, r in replaced.items()}
-
-
-def _evaluated(
-    graph: Graph, points: Sequence[Named], wanted: Sequence[Node], same: Collection[str], block: bool
-) -> Iterator[Values]:
-    if not block:
-        return at_points(graph, points, wanted, same)
-    return (at_block(graph, some, wanted, same) for some in points)
 
 
 def evaluated_runs(

@@ -208,27 +208,15 @@ def forward_steps(graph: Graph, names: Mapping[Node, str], values: Mapping[Node,
 
 def reverse_steps(trace: Trace, call: int) -> Iterator[ReverseStep]:
     """Yield a step for each pass of a call."""
+    result, names, bars = trace.calls[call], trace.names, trace.adjoint_names
     for p in trace.swept.passes:
-        yield reverse_step(trace, call, p, trace.adjoint_names[p.node])
-
-
-def reverse_step(trace: Trace, call: int, p: Pass, adjoint: str) -> ReverseStep:
-    """Return the step of a pass in a call; `adjoint` is the name of its node's adjoint."""
-    result = trace.calls[call]
-    hook = result.hooks.get(p.node)
-    adjoint = adjoint if hook is None else hook.name
-    return ReverseStep(
-        call,
-        p,
-        trace.names[p.node],
-        trace.names[p.argument],
-        (adjoint if hook is not None else trace.adjoint_names[p.node], trace.adjoint_names[p.argument]),
-        rule(p, trace.names, adjoint, trace.adjoint_names[p.argument], trace.several(p.argument)),
-        result.adjoints[p.node] if hook is None else hook.after,
-        result.slopes.get(p),
-        result.contributions[p],
-        result.totals[p],
-    )
+        hook = result.hooks.get(p.node)
+        adjoint, value = (bars[p.node], result.adjoints[p.node]) if hook is None else (hook.name, hook.after)
+        formula = rule(p, names, adjoint, bars[p.argument], trace.several(p.argument))
+        yield ReverseStep(
+            call, p, names[p.node], names[p.argument], (adjoint, bars[p.argument]), formula, value,
+            result.slopes.get(p), result.contributions[p], result.totals[p],
+        )  # fmt: skip
 
 
 def steps_objects(trace: Trace) -> dict[str, Any]:
@@ -313,19 +301,14 @@ def reverse_grid(trace: Trace, call: int, marks: Mapping[Pass, Math]) -> Grid:
         if step.adjoint.dtype != object and not step.adjoint.any() and not step.contribution.any():
             continue  # 0 adds nothing
         mark = (marks.get(step.passed, ""),) if marks else ()
-        rows.append((local_derivative(step), _adjoint(step, before), _rule_name(step), *mark))
+        rows.append((with_number(step.rule, step.slope), _adjoint(step, before), _rule_name(step), *mark))
         before[step.passed.argument] = Value(step.total)
     headings = ("this line's derivative", "adjoint so far", "rule", *(("yours",) if marks else ()))
     return Grid(headings, tuple(rows))
 
 
-def local_derivative(step: ReverseStep) -> Math:
-    """Return the local derivative of a pass as an equation, ∂t/∂x = 2*x, with its value where it is a scalar."""
-    return with_number(step.rule, step.slope)
-
-
 def with_number(formula: Formula, slope: Array | None) -> Math:
-    """Return a formula and its value, where that is a scalar and the formula is not that number."""
+    """Return a local derivative, ∂t/∂x = 2*x, and its value, where that is a scalar and the formula is no number."""
     if slope is None or slope.shape or slope.dtype == object or formula.number is not None:
         return formula
     return Equal((formula, Value(slope)))

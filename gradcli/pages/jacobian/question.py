@@ -193,16 +193,18 @@ def sparse_columns(graph: Graph, wrt: Sequence[str], alone: bool = False) -> Col
 
 @dataclass(frozen=True)
 class SparseResult(Shown):
-    """The result of `gradcli jacobian --sparse`: where the entries are, their formulas, and at a point their values.
-
-    Formulas are None where they would take too long.
-    """
+    """The result of `gradcli jacobian --sparse`: where the entries are, their formulas, and at a point their values."""
 
     matrix: Sparse
-    formulas_of_entries: Sequence[str] | None
     at: Named | None
     value: Named
     values: Array | None
+
+    @cached_property
+    def formulas_of_entries(self) -> list[str]:
+        """The formulas of the entries; none where these would take too long."""
+        known, indices = self.symbolic, zip(self.matrix.rows.tolist(), self.matrix.columns.tolist(), strict=True)
+        return [] if known is None else [self.formula(known.entries.get(index, 0)) for index in indices]
 
     def objects(self) -> Iterator[dict[str, Any]]:
         """Yield one object."""
@@ -244,16 +246,8 @@ def sparse_jacobian(graph: Graph, wrt: Sequence[str], at: Named | None, notes: N
 
     Errors: `InputError` for too many entries.
     """
-    matrix = sparse(graph, wrt)
-    symbolic = None
-    if not (data and at is not None):
-        symbolic = _formulas(graph, wrt, matrix, notes)
-    texts: list[str] | None = None
-    result = SparseResult(graph, tuple(wrt), style_of(graph), matrix, None, at, {}, None, symbolic=symbolic)
-    if symbolic is not None:
-        indices = zip(matrix.rows.tolist(), matrix.columns.tolist(), strict=True)
-        texts = [result.formula(symbolic.entries.get(entry, 0)) for entry in indices]
-    value, values = {}, None
+    matrix, value, values = sparse(graph, wrt), {}, None
+    symbolic = None if data and at is not None else _formulas(graph, wrt, matrix, notes)
     if at is not None:
         value = outputs_at(graph, at)
         values = at_point(Graph.of(graph.inputs, {"J": matrix.values}), at, [matrix.values])[matrix.values]
@@ -262,7 +256,7 @@ def sparse_jacobian(graph: Graph, wrt: Sequence[str], at: Named | None, notes: N
             k = int(np.argmin(np.isfinite(values)))
             entry = int(matrix.rows[k]), int(matrix.columns[k])
             notes.add("warning", entry_not_finite(graph, wrt, at, entry, float(values[k])))
-    return SparseResult(graph, result.wrt, result.style, matrix, texts, at, value, values, symbolic=symbolic)
+    return SparseResult(graph, tuple(wrt), style_of(graph), matrix, at, value, values, symbolic=symbolic)
 
 
 def _formulas(graph: Graph, wrt: Sequence[str], matrix: Sparse, notes: Notes) -> Any:

@@ -210,8 +210,10 @@ class _Drawing:
                 self._loop(fold, fold.loop)
             elif fold.times > 1 or fold.part:
                 self._fold(fold)
-            else:
-                self._compute(fold.nodes[0])
+            else:  # after the boxes of the leaves that it is the first to read
+                (node,), arrows = fold.nodes, [*self._arrows(fold.nodes[0])]
+                formula = "constant" if _is_weights(node) else Computed(node, self.names)
+                self._add(self._box(node, formula, arrows), [node])
         for n in self.graph.inputs.values():
             if n not in self.index:
                 self._leaf(n)
@@ -266,12 +268,6 @@ class _Drawing:
 
     def _leaf(self, node: Node) -> None:
         self._add(self._box(node, None, ()), [node])
-
-    def _compute(self, node: Node) -> None:
-        """Add the box of a node, after the boxes of the leaves that it is the first to read."""
-        arrows = list(self._arrows(node))
-        formula = "constant" if _is_weights(node) else Computed(node, self.names)
-        self._add(self._box(node, formula, arrows), [node])
 
     def _arrows(self, node: Node) -> Iterator[Arrow]:
         """Yield an arrow for each argument that has a box; x*x has one, with the sum of both local derivatives.
