@@ -8,7 +8,7 @@ from types import MappingProxyType
 
 import numpy as np
 
-from gradcli.engine.evaluate import at_block, at_point, at_points
+from gradcli.engine.evaluate import at_block, at_points
 from gradcli.graph.array import Array, Named
 from gradcli.graph.graph import Graph, scheduled
 from gradcli.graph.node import Node, leaf
@@ -111,9 +111,3 @@ def sweep_inputs(at: Named, calls: Sequence[Named]) -> Named:
 def cotangents(calls: Sequence[Named]) -> Named:
     """Return the cotangents of calls as inputs of a sweep, along the last axis."""
     return {f"{name}.v": np.stack([call[name] for call in calls], axis=-1) for name in calls[0]}
-
-
-def outputs_at(graph: Graph, at: Mapping[str, Array]) -> Named:
-    """Return the values of the outputs at one point, in their own shapes."""
-    result = at_point(graph, at, graph.outputs.values())
-    return {name: result[y] for name, y in graph.outputs.items()}

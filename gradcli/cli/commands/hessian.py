@@ -61,8 +61,8 @@ def hessian(options: SystemOptions, tangent: tuple[str, ...], pages: Pages, many
         return HessianProduct(graph, points.wrt, points.wanted, u)
 
     def paged(result: Result, notes: Notes) -> list[Page]:
-        from gradcli.pages.hessian.page import hessian_pages, hvp_pages
+        from gradcli.pages.hessian.page import hessian_pages
 
-        return (hvp_pages if tangent else hessian_pages)(result, pages.only)
+        return hessian_pages(result, pages.only)
 
     answer(options, many, pages, ask, paged)

@@ -112,11 +112,9 @@ def torch_script(result: Result, point: Point) -> list[str]:
 
     Errors: `InputError` for an operation that PyTorch does not have.
     """
-    function = _function(result.graph)
-    names = {n: function.names[n] for n in result.graph.inputs.values()}
     head = ["import torch", "", "torch.set_default_dtype(torch.float64)", ""]
-    leaves = [_leaf(result, point, name, names[n]) for name, n in result.graph.inputs.items()]
-    body = statements(result.graph)[1]
+    names, body = statements(result.graph)
+    leaves = [_leaf(result, point, name, names[name]) for name in result.graph.inputs]
     kept = [identifier(name) for name in point.retained if name not in result.question.unreached]
     body += [f"{name}.retain_grad()" for name in kept]
     outputs = {identifier(name): y for name, y in result.graph.outputs.items()}

@@ -42,11 +42,13 @@ _NEAR_ZERO = 1e-12  # of the largest eigenvalue: what rounding leaves of 0
 
 
 def hessian_pages(result: Result, only: tuple[str, ...]) -> list[Page]:
-    """Return a page for each point, with the sections `only`, or with all."""
+    """Return a page for each point, of H or of H·u, with the sections `only`, or with all."""
     return [page_of(result, chosen(_sections(result, p), only)) for p in result.points]
 
 
 def _sections(result: Result, p: Point) -> dict[str, Callable[[], Sequence[Section]]]:
+    if "hvp" in p.values:
+        return {"system": lambda: [system_section(result, p.at, p.outputs)], "hessian": lambda: _product(p)}
     return {
         "system": lambda: [system_section(result, p.at or None, p.outputs)],
         "hessian": lambda: _matrix(result, p),
@@ -142,16 +144,9 @@ def definiteness(gradient: Array, matrix: Array) -> tuple[Math, ...]:
     return (f"{before} {after}",) if is_one else (f"{before} ", Value(values), f" {after}")
 
 
-def hvp_pages(result: Result, only: tuple[str, ...]) -> list[Page]:
-    """Return a page for each point, with the sections `only`, or with all."""
-    return [page_of(result, chosen(_product_sections(result, p), only)) for p in result.points]
-
-
-def _product_sections(result: Result, p: Point) -> dict[str, Callable[[], Sequence[Section]]]:
+def _product(p: Point) -> list[Section]:
+    """Return what u is, and H·u."""
     said = Text((HVP, ": the rate at which each entry of the gradient changes"))
     products = p.values["hvp"].items()
     lines = tuple(Line((Words((HVP, " for ", Name(name))), Value(value)), strong=True) for name, value in products)
-    return {
-        "system": lambda: [system_section(result, p.at, p.outputs)],
-        "hessian": lambda: [Section("hessian", (rates(p.values["u"]), said)), Section("hessian", (Equations(lines),))],
-    }
+    return [Section("hessian", (rates(p.values["u"]), said)), Section("hessian", (Equations(lines),))]

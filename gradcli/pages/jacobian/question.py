@@ -17,7 +17,7 @@ from gradcli.graph.graph import Graph, dimensions
 from gradcli.graph.jacobian import MAX_SINGLE, Sparse, entries, jacobian, sparse
 from gradcli.graph.names import all_elements, element_names
 from gradcli.graph.node import Node, const
-from gradcli.pages.evaluation import Values, outputs_at, seeded
+from gradcli.pages.evaluation import Values, seeded
 from gradcli.pages.formulas import check_entries, formula_count, symbolic
 from gradcli.pages.not_finite import entry_not_finite, not_finite_entry, warn_of_values
 from gradcli.pages.question import Columns, Point, Question, Result
@@ -249,8 +249,9 @@ def sparse_jacobian(graph: Graph, wrt: Sequence[str], at: Named | None, notes: N
     matrix, value, values = sparse(graph, wrt), {}, None
     symbolic = None if data and at is not None else _formulas(graph, wrt, matrix, notes)
     if at is not None:
-        value = outputs_at(graph, at)
-        values = at_point(Graph.of(graph.inputs, {"J": matrix.values}), at, [matrix.values])[matrix.values]
+        whole = Graph.of(graph.inputs, {**graph.outputs, "\0J": matrix.values})
+        computed = at_point(whole, at, whole.outputs.values())
+        value, values = {name: computed[y] for name, y in graph.outputs.items()}, computed[matrix.values]
         warn_of_values(graph, at, value, notes)
         if not np.isfinite(values).all():
             k = int(np.argmin(np.isfinite(values)))

@@ -17,7 +17,7 @@ from gradcli.pages.backward.loss import flat
 from gradcli.pages.evaluation import evaluated
 from gradcli.pages.formulas import formula_count
 from gradcli.pages.forward.jvp import JacobianProduct, jvp_pages
-from gradcli.pages.hessian.page import hessian_pages, hvp_pages
+from gradcli.pages.hessian.page import hessian_pages
 from gradcli.pages.hessian.question import Hessian, HessianProduct
 from gradcli.pages.jacobian.page import heading, is_long, jacobian_sections, number_cells, zeros
 from gradcli.pages.jacobian.question import Jacobian
@@ -67,7 +67,7 @@ _SECTIONS: dict[str, Callable[[Shown, Named, Named, Measured], Sequence[Section]
     **dict.fromkeys(("jacobian", "jacrev", "jacfwd", "gradcheck"), _jacobian),
     "hessian": _hessian,
     "jvp": partial(_product, JacobianProduct, partial(jvp_pages, only=("u", "jacobian", "jvp"))),
-    "hvp": partial(_product, HessianProduct, partial(hvp_pages, only=("hessian",))),
+    "hvp": partial(_product, HessianProduct, partial(hessian_pages, only=("hessian",))),
 }
 
 
