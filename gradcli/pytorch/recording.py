@@ -8,7 +8,6 @@ from __future__ import annotations
 import linecache
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from functools import lru_cache
 from operator import attrgetter
 from types import CodeType
@@ -27,7 +26,7 @@ from gradcli.pytorch.record import Edge, Leaf, Line, Step, dependencies, edge_ma
 from gradcli.pytorch.tensor import Tensor
 from gradcli.record import record as records
 from gradcli.record.definition import Definition
-from gradcli.record.numbers import Array, Numbers
+from gradcli.record.numbers import Array, Numbers, Summary
 from gradcli.record.record import NOWHERE, CallSite, Hook, Operand, Recorder, Span
 
 if TYPE_CHECKING:
@@ -318,7 +317,7 @@ class _Writer:
         """Write a quantity whose numbers an array has, without its axis of points, and other facts of it."""
         storage = None if read is None or read.storage is None else self.storages.get(id(read.storage))
         new = self.recorder.quantity(
-            replace(_unknown(array), nan=nan) if read is None else Numbers.of(_kept(array)),
+            _unknown(array, nan) if read is None else Numbers.of(_kept(array)),
             role,
             site=site,
             names=filter(None, names),
@@ -471,9 +470,9 @@ def _outputs(step: Step) -> Iterable[tuple[Any, Node]]:
     return zip(step.shapes, step.recipe.outputs, strict=True)
 
 
-def _unknown(array: Array) -> Numbers:
-    """Return numbers of a shape that are not known."""
-    return Numbers(None, array.shape[:-1], array.dtype.name)
+def _unknown(array: Array, nan: int) -> Numbers:
+    """Return numbers of a shape of which no more is known than how many are nan."""
+    return Numbers(None, array.shape[:-1], array.dtype.name, known=Summary(nan=nan) if nan else None)
 
 
 def _changed(step: Step) -> dict[int, tuple[Line | None, Moment]]:

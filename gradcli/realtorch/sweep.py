@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import Any
 
 import torch
 
-from gradcli.realtorch.values import COPIED, PLAIN
+from gradcli.realtorch.values import COPIED, PLAIN, numbers_of, summary_of
+from gradcli.record.numbers import Numbers
 
 Node = Any  # torch.autograd.graph.Node
 
@@ -32,15 +33,18 @@ class Sweep:
     """The nodes that a backward goes through, in the order in which they lead down from the roots, with hooks on each.
 
     `received` has the gradients of a node's outputs, after hooks; `sent` those of its inputs, as `next_functions` has
-    them.
+    them.  With `passed`, which is called behind each node, large gradients of intermediates are summarised at once.
     """
 
     def __init__(self, roots: Iterable[Node], hooks: bool = True) -> None:
         self.leaves: dict[Node, Leaf] = {}
-        self.received: dict[Node, Sequence[Any]] = {}
-        self.sent: dict[Node, Sequence[Any]] = {}
+        self.received: dict[Node, Sequence[Numbers | None]] = {}
+        self.sent: dict[Node, Sequence[Numbers | None]] = {}
+        self.passed: Callable[[Node], None] | None = None
         self._handles: list[Any] = []
-        self._late: list[tuple[list[Any], int, Leaf]] = []  # what is sent to leaves, whose `.grad` it becomes
+        self._late: list[
+            tuple[list[Numbers | None], int, Leaf]
+        ] = []  # what is sent to leaves, whose `.grad` it becomes
         with PLAIN():
             self.nodes = nodes_behind(roots)
             for node in self.nodes:
@@ -52,14 +56,23 @@ class Sweep:
             self._edges = Counter(n for node in self.nodes for n, _ in node.next_functions)
 
     def _pulled(self, node: Node, sent: Sequence[Any], received: Sequence[Any]) -> None:
-        self.received[node] = received  # and copies of what a hook may change in place
-        kept = [g.clone() if g is not None and g.numel() <= COPIED else g for g in sent]
-        self.sent[node] = kept
-        for k, (target, _) in enumerate(node.next_functions):
-            leaf = self.leaves.get(target)
-            if leaf is not None and leaf.is_stolen and self._edges[target] == 1 and kept[k] is sent[k] is not None:
-                kept[k] = None
+        self._read(node, sent, received, numbers_of if self.passed is None else summary_of)
+        if self.passed is not None:
+            if _are_finite(self.received[node]) and not _are_finite(self.sent[node]):  # why, only all numbers tell
+                self._read(node, sent, received, numbers_of)
+            self.passed(node)
+
+    def _read(
+        self, node: Node, sent: Sequence[Any], received: Sequence[Any], read: Callable[[torch.Tensor], Numbers]
+    ) -> None:
+        self.received[node] = [None if g is None else read(g) for g in received]
+        self.sent[node] = kept = list[Numbers | None]()
+        for k, (g, (target, _)) in enumerate(zip(sent, node.next_functions, strict=False)):
+            leaf = self.leaves.get(target) if self._edges[target] == 1 else None
+            if g is not None and leaf is not None and leaf.is_stolen and g.numel() > COPIED:
                 self._late.append((kept, k, leaf))
+                g = None
+            kept.append(None if g is None else read(g) if leaf is None else numbers_of(g))
 
     def _arrived(self, node: Node, leaf: Leaf, received: Sequence[Any]) -> None:
         leaf.added = None if leaf.is_stolen else received[0]
@@ -74,7 +87,11 @@ class Sweep:
                 leaf.after = leaf.tensor.grad
                 leaf.added = leaf.after if leaf.is_stolen else leaf.added
         for sent, k, leaf in self._late:
-            sent[k] = leaf.added
+            sent[k] = None if leaf.added is None else numbers_of(leaf.added)
+
+
+def _are_finite(gradients: Sequence[Numbers | None]) -> bool:
+    return all(g is None or g.is_finite for g in gradients)
 
 
 def is_leaf(node: Node) -> bool:

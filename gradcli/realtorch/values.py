@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import math
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ import torch
 from torch.utils.weak import WeakIdKeyDictionary
 
 from gradcli.pytorch.cuts import How
-from gradcli.record.numbers import Numbers
+from gradcli.record.numbers import FIRST, Numbers, Summary
 from gradcli.record.record import NOWHERE, CallSite
 
 COPIED = 4096  # elements that are copied at the call; of more, the tensor itself is kept until its page
@@ -58,6 +59,22 @@ def numbers_of(x: torch.Tensor, is_copied: bool = False) -> Numbers:
     if a is None:
         return Numbers(None, shape, kind)
     return Numbers(a.copy() if is_copied or a.size <= COPIED else a, shape, kind)
+
+
+def summary_of(x: torch.Tensor) -> Numbers:
+    """Return the summary of a large tensor, which is computed where it is; of a small one, its numbers."""
+    shape = tuple(x.shape)
+    with PLAIN(), torch.no_grad(), suppress(Exception):
+        if x.numel() > COPIED and x.is_floating_point() and x.layout is torch.strided:
+            least, greatest = (bound.item() for bound in torch.aminmax(x))
+            norm = torch.linalg.vector_norm(x, dtype=torch.float64).item()
+            if math.isfinite(least) and math.isfinite(greatest) and math.isfinite(norm):
+                first = tuple(x.reshape(-1)[:FIRST].tolist())
+                return Numbers(None, shape, dtype_name(x.dtype), known=Summary(norm, least, greatest, 0, 0, first))
+    numbers = numbers_of(x)
+    if numbers.whole is None or numbers.whole.size <= COPIED:
+        return numbers
+    return replace(numbers, whole=None, known=numbers.summary)
 
 
 class Edge:
@@ -109,11 +126,11 @@ class Value:
     modules: Sequence[Any] = ()  # in whose calls data was computed
     layout: tuple[int, tuple[int, ...]] | None = None  # of data: where it begins in its storage, and its strides
 
-    def as_numbers(self) -> Numbers:
-        """Return the numbers, which are looked at now where they were not copied."""
+    def as_numbers(self, read: Callable[[torch.Tensor], Numbers] = numbers_of) -> Numbers:
+        """Return the numbers, or by another function a summary, which are looked at now where they were not copied."""
         if self.numbers is None and self.kept is not None:
             self.changed = not self.kept.is_inference() and self.kept._version != self.version
-            self.numbers = numbers_of(self.kept)
+            self.numbers = read(self.kept)
             self.kept = None
         return self.numbers or Numbers(None, self.shape, self.dtype)
 

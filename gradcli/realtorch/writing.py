@@ -22,11 +22,22 @@ from gradcli.realtorch.hooks import Hooked
 from gradcli.realtorch.mode import KEY, Recording, edges_of
 from gradcli.realtorch.nodes import computing, saved_tensor
 from gradcli.realtorch.sweep import Sweep, is_leaf
-from gradcli.realtorch.values import PLAIN, Call, Edge, Lost, Value, dtype_name, is_broadcast, numbers_of, part_of
+from gradcli.realtorch.values import (
+    PLAIN,
+    Call,
+    Edge,
+    Lost,
+    Value,
+    dtype_name,
+    is_broadcast,
+    numbers_of,
+    part_of,
+    summary_of,
+)
 from gradcli.record.definition import Definition
 from gradcli.record.naming import Names
 from gradcli.record.numbers import Numbers
-from gradcli.record.record import NOWHERE, CallSite, Contribution, Cut, Hook, Record, Recorder
+from gradcli.record.record import FORMULAS, NOWHERE, OPERATIONS, CallSite, Contribution, Cut, Hook, Record, Recorder
 
 GraphNode = Any  # torch.autograd.graph.Node
 _ROUNDING = 8.0  # units of the last digit a term: a gradient that differs by more was changed by a hook
@@ -73,8 +84,8 @@ class _Part:
 class Writer:
     """Writes the record of one backward: `prepare` before it runs, as it frees what nodes save, and `record` behind."""
 
-    def __init__(self, recording: Recording, sweep: Sweep, request: Request) -> None:
-        self.recording, self.sweep, self.request = recording, sweep, request
+    def __init__(self, recording: Recording, sweep: Sweep, request: Request, keeps_all: bool = False) -> None:
+        self.recording, self.sweep, self.request, self.keeps_all = recording, sweep, request, keeps_all
         self.recorder = Recorder()
         self.ids: dict[Value, int] = {}
         self.storages: dict[int, int] = {}
@@ -85,6 +96,7 @@ class Writer:
         self.data: dict[Value, list[str]] = {}  # the name of data, which it has when it is read
         self.bases: dict[int, list[Value]] = {}  # data with a name, by its storage
         self.retaining: set[Value] = set()
+        self.whole: set[Value] = set()  # what is not summarised
         self.frames: dict[int, int] = {}
         self.outputs: set[Call] = set()  # those that end what a module calls
         self.parts: list[_Part] = []
@@ -94,10 +106,20 @@ class Writer:
         with PLAIN():
             self._read_names()
             self.retaining = {self.recording.value(x) for x, _ in self.request.retaining}
+            self.whole = {self.recording.value(x) for x in self.request.roots} | self.retaining
             self.parts = self._parts()
             for part in self.parts:
                 if not part.call.path:
                     self._read_node(part)
+            if not self.keeps_all and (len(self.sweep.leaves) > FORMULAS or len(self.parts) > OPERATIONS):
+                self.sweep.passed = self._passed
+
+    def _passed(self, node: GraphNode) -> None:
+        """Summarise the large results of a node whose backward has run: PyTorch keeps them no longer."""
+        for edge in node.metadata.get(KEY, {}).values():
+            value = self.by_edge.get(edge)
+            if value is not None and value not in self.whole:
+                value.as_numbers(summary_of)
 
     def record(self) -> Record:
         """Return the record."""
@@ -278,10 +300,11 @@ class Writer:
         """Return whether a hook of a module changes the gradient of its function of PyTorch's, an identity."""
         if part.call.path != "BackwardHookFunction":
             return False
-        pairs = [
-            p for n in part.nodes for p in zip(self.sweep.sent.get(n, ()), self.sweep.received.get(n, ()), strict=False)
-        ]
-        return any((a is None) != (b is None) or (a is not None and not torch.equal(a, b)) for a, b in pairs)
+        return any(
+            a != b
+            for n in part.nodes
+            for a, b in zip(self.sweep.sent.get(n, ()), self.sweep.received.get(n, ()), strict=False)
+        )
 
     def _define(self, part: _Part, bound: Sequence[Bound]) -> None:
         """Set the operands of a call to those of its rows, and say what each result is of them."""
@@ -416,15 +439,14 @@ class Writer:
         for part in parts:
             for (node, k, _), at in zip(part.ends, part.positions, strict=True):
                 grads = sweep.sent.get(node, ())
-                if k < len(grads) and grads[k] is not None:
+                if k < len(grads) and (g := grads[k]) is not None:
                     key = part.number, at
-                    g = numbers_of(grads[k])
                     sent[key] = _added(sent[key], g) if key in sent else g
             for k, value in enumerate(part.call.results):
                 node, output = self.places.get(value.edge, (None, 0)) if value.edge is not None else (None, 0)
                 grads = sweep.received.get(node, ())
-                if output < len(grads) and grads[output] is not None:
-                    received[part.number, k] = numbers_of(grads[output])
+                if output < len(grads) and (g := grads[output]) is not None:
+                    received[part.number, k] = g
         record = self.recorder.record()
         last: dict[int, tuple[int, int]] = {}  # which operation sends a gradient last, and its operand
         for (o, i), g in sorted(sent.items(), reverse=True):
@@ -515,6 +537,8 @@ class Writer:
     def _hook(self, q: int, terms: Sequence[Numbers], after: Numbers) -> Hook | None:
         """Return how a hook has changed a gradient; None where it is the sum of what was sent."""
         arrays = [t.whole for t in terms]
+        if len(terms) == 1 and terms[0].known is not None:
+            return None if not after.is_finite or terms[0] == after else Hook(q, "", terms[0], after)
         if not arrays or after.whole is None or any(a is None or a.shape != after.shape for a in arrays):
             return None
         wide = [np.asarray(a, complex if a.dtype.kind == "c" else float) for a in arrays if a is not None]
@@ -556,9 +580,8 @@ def _sources(bound: Iterable[Bound]) -> list[Source]:
 
 
 def _added(a: Numbers, b: Numbers) -> Numbers:
-    if a.whole is None or b.whole is None:
-        return a
-    return Numbers(a.whole + b.whole, a.shape, a.dtype)
+    whole = None if a.whole is None or b.whole is None else a.whole + b.whole
+    return Numbers(whole, a.shape, a.dtype)
 
 
 def _in_order(parts: Sequence[_Part]) -> Iterator[_Part]:

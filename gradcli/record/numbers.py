@@ -2,19 +2,53 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 Array = np.ndarray[Any, Any]
 
+FIRST = 3  # numbers of an array in its summary
+_AT_ONCE = 2**18  # numbers of which the norm is computed in float64 at once
 _EXACT = 1_000  # numbers that are converted by their decimals: a million would take a second
+
+
+class Summary(NamedTuple):
+    """What is known of an array: the 2-norm of its finite numbers, the least and the greatest one, and the first ones.
+
+    `nan` and `inf` are how many numbers are not finite.  What is not known is None, as the least of complex numbers is.
+    """
+
+    norm: float | None = None
+    least: float | None = None
+    greatest: float | None = None
+    nan: int = 0
+    inf: int = 0
+    first: tuple[complex, ...] = ()
+
+    @classmethod
+    def of(cls, a: Array) -> Summary:
+        """Return the summary of an array.
+
+        >>> Summary.of(np.array([3.0, -4.0, np.nan]))
+        Summary(norm=5.0, least=nan, greatest=nan, nan=1, inf=0, first=(3.0, -4.0, nan))
+        """
+        has_order, can_be_nan = a.size and a.dtype.kind in "fiub", a.dtype.kind in "fc"
+        return cls(
+            _norm(a),
+            a.min().item() if has_order else None,
+            a.max().item() if has_order else None,
+            int(np.isnan(a).sum()) if can_be_nan else 0,
+            int(np.isinf(a).sum()) if can_be_nan else 0,
+            tuple(a.reshape(-1)[:FIRST].tolist()),
+        )
 
 
 @dataclass(frozen=True, eq=False)
 class Numbers:
-    """The numbers of an array: `whole`, or None where only its shape and dtype are known, or it is a `text`.
+    """The numbers of an array: `whole`, or None where only its shape, its dtype and a summary are known, or a `text`.
 
     >>> kept = Numbers.of(np.array([3.0, -4.0]))
     >>> kept == Numbers.of(np.array([3.0, -4.0])), kept == Numbers(None, (2,), "float64"), kept.is_finite, kept.is_zero
@@ -25,7 +59,7 @@ class Numbers:
     shape: tuple[int, ...]
     dtype: str
     text: str = ""
-    nan: int = 0  # how many are nan, where that alone is known
+    known: Summary | None = None  # where they are not whole
 
     @classmethod
     def of(cls, a: Array) -> Numbers:
@@ -39,34 +73,41 @@ class Numbers:
         return self.whole
 
     @property
+    def is_known(self) -> bool:
+        """Whether any number is known."""
+        return self.whole is not None or self.known is not None
+
+    @property
+    def summary(self) -> Summary:
+        """What is known of the numbers."""
+        return self.known or (Summary() if self.whole is None else Summary.of(self.whole))
+
+    @property
     def is_finite(self) -> bool:
         """Whether no number is known that is not finite."""
-        if self.whole is None or self.whole.dtype.kind not in "fc":
-            return not self.nan
-        return bool(np.isfinite(self.whole).all())
+        if self.whole is not None:
+            return self.whole.dtype.kind not in "fc" or bool(np.isfinite(self.whole).all())
+        return self.known is None or not (self.known.nan or self.known.inf)
 
     @property
     def not_finite(self) -> str:
         """What there is that is not finite: "nan" before "inf"; "" where all numbers are finite."""
-        return "" if self.is_finite else "nan" if self.whole is None or np.isnan(self.whole).any() else "inf"
+        return "" if self.is_finite else "nan" if self.summary.nan else "inf"
 
     @property
     def is_zero(self) -> bool:
         """Whether there are numbers, all of them 0."""
-        return self.whole is not None and bool(self.whole.size) and not self.whole.any()
+        if self.whole is not None:
+            return bool(self.whole.size) and not self.whole.any()
+        return self.is_finite and self.norm == 0
 
     @property
     def norm(self) -> float | None:
         """The 2-norm of the finite numbers; None where no number is known."""
-        if self.whole is None:
-            return None
-        a = np.abs(self.whole.astype(complex if self.whole.dtype.kind == "c" else float).reshape(-1))
-        finite = a[np.isfinite(a)]
-        largest = finite.max(initial=0)
-        return float(largest * np.sqrt(np.sum((finite / largest) ** 2))) if largest else 0.0
+        return self.summary.norm if self.whole is None else _norm(self.whole)
 
     def _key(self) -> tuple[Any, ...]:
-        return self.shape, self.dtype, self.text, self.nan
+        return self.shape, self.dtype, self.text, self.known
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Numbers) or self._key() != other._key():
@@ -77,6 +118,18 @@ class Numbers:
 
     def __hash__(self) -> int:
         return hash(self._key())
+
+
+def _norm(array: Array) -> float:
+    flat = array.reshape(-1)
+    return math.hypot(*(_norm_of_few(flat[k : k + _AT_ONCE]) for k in range(0, flat.size, _AT_ONCE)))
+
+
+def _norm_of_few(array: Array) -> float:
+    a = np.abs(array.astype(complex if array.dtype.kind == "c" else float))
+    finite = a[np.isfinite(a)]
+    largest = finite.max(initial=0)
+    return float(largest * np.sqrt(np.sum((finite / largest) ** 2))) if largest else 0.0
 
 
 def decimal(array: Array) -> Array:

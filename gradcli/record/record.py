@@ -49,6 +49,9 @@ class CallSite:
 
 
 NOWHERE = CallSite("", 0)
+# Of more leaves or operations, the page of a backward has no formulas: large intermediates are summarised.
+FORMULAS = 24
+OPERATIONS = 3_000
 
 
 @dataclass(frozen=True)

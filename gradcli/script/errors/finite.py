@@ -44,7 +44,7 @@ class Cause:
 
     operation: Operation
     received: Array | None = None  # the gradient of its only result
-    sent: Sequence[Array] = ()  # what it sends to its operands; nothing where it is the value that is not finite
+    sent: Sequence[Numbers] = ()  # what it sends to its operands; nothing where it is the value that is not finite
 
     @property
     def op(self) -> str:
@@ -54,9 +54,10 @@ class Cause:
     @property
     def is_hidden(self) -> bool:
         """Whether the gradient of the result is 0 wherever the slope is not finite: the result is not used there."""
-        if not self.sent or self.received is None or is_custom(self.operation):
+        g, arrays = self.received, [n.whole for n in self.sent]
+        if g is None or not arrays or any(a is None for a in arrays) or is_custom(self.operation):
             return False
-        g, bad = self.received, [~np.isfinite(a) for a in self.sent]
+        bad = [~np.isfinite(a) for a in arrays if a is not None]
         return all(not g[b].any() if b.shape == g.shape else not g.all() for b in bad)
 
     @property
@@ -65,13 +66,13 @@ class Cause:
         g = self.received
         if g is None or self.is_hidden:
             return False
-        return any(np.isnan(a[g != 0]).any() for a in self.sent if a.shape == g.shape)
+        return any(np.isnan(n.whole[g != 0]).any() for n in self.sent if n.whole is not None and n.shape == g.shape)
 
     def words(self, scene: Scene) -> str:
         """Return where it arises, in words."""
         what = "local derivative" if self.sent else "value"
         is_zero = self.received is not None and bool((self.received == 0).any()) and not is_custom(self.operation)
-        hidden = ": 0·inf is nan" * (is_zero and any(np.isnan(a).any() for a in self.sent))
+        hidden = ": 0·inf is nan" * (is_zero and any(n.summary.nan for n in self.sent))
         where = scene.code(line_at(self.operation.site)).rstrip(",")
         return f"in {self.op} ({where}), whose {what} is not finite there{hidden}"
 
@@ -88,8 +89,7 @@ def causes(known: Known, call: Backward) -> list[Cause]:
         behind, _ = known.behind(o.results)
         first = next((p for p in behind if _arises(p, known.record.quantities)), o)
         if first.id == o.id:
-            arrays = [a.whole for a in sent if a.whole is not None]
-            result[o.id] = Cause(o, received[0].whole if len(o.results) == len(received) == 1 else None, arrays)
+            result[o.id] = Cause(o, received[0].whole if len(o.results) == len(received) == 1 else None, sent)
         else:
             result.setdefault(first.id, Cause(first))
     return [result[k] for k in sorted(result)]

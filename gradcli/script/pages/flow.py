@@ -11,7 +11,7 @@ from itertools import groupby, takewhile
 from typing import Any
 
 from gradcli.pages.sections import Grid, Math, Section, Text
-from gradcli.record.numbers import Numbers, size_text
+from gradcli.record.numbers import Numbers, Summary, size_text
 from gradcli.record.record import Backward, Contribution, Cut, Operation, Quantity, Record
 
 MANY = 12  # leaves: of more, each page has the section
@@ -117,7 +117,8 @@ class _Reasons:
         assert isinstance(at, int)
         x, where = self.record.quantities[at], f"line {o.site.line}"
         others = [q for k, q in enumerate(o.operands) if k != i and isinstance(q, int)]
-        if o.row == "relu" and x.numbers.whole is not None and (x.numbers.whole <= 0).all():
+        greatest = x.numbers.summary.greatest
+        if o.row == "relu" and greatest is not None and greatest <= 0:
             rows = f" in all {x.shape[0]:,} rows" if x.shape else ""
             return f"dead: relu's input ({where}) is negative{rows}"
         zero = next((self.record.quantities[k] for k in others if self.record.quantities[k].numbers.is_zero), None)
@@ -148,10 +149,11 @@ def _kind(numbers: Sequence[Numbers]) -> str:
 
 def _extremes(operands: Sequence[Numbers]) -> str:
     """Return the least and the greatest number of the first operand: of x from -3 to 0."""
-    a = operands[0].whole if operands else None
-    if a is None or not a.size or a.dtype.kind not in "fiu":
+    _, least, greatest, *_ = operands[0].summary if operands else Summary()
+    if least is None or greatest is None or isinstance(least, bool):
         return ""
-    return f": its operand is from {a.min():.3g} to {a.max():.3g}" if a.size > 1 else f": its operand is {a.item():.3g}"
+    several = math.prod(operands[0].shape) > 1
+    return f": its operand is from {least:.3g} to {greatest:.3g}" if several else f": its operand is {least:.3g}"
 
 
 # The section

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
-
 from gradcli.pages.sections import Grid, Math, Section, Text, Typed
 from gradcli.record.numbers import Numbers
 from gradcli.record.record import CallSite, Operation
@@ -58,5 +56,4 @@ def _row(scene: CallScene, runs: Sequence[Sequence[Operation]]) -> tuple[Math, .
 
 def norm_text(g: Numbers | None) -> str:
     """Return the norm of an adjoint; that of one which nothing arrived at is 0."""
-    a = None if g is None else g.whole
-    return "0" if a is None else f"{np.linalg.norm(a.astype(complex if a.dtype.kind == 'c' else float)):.3g}"
+    return "0" if g is None else g.not_finite or ("" if g.norm is None else f"{g.norm:.3g}")

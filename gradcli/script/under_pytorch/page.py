@@ -11,7 +11,7 @@ from gradcli.pages.sections import Grid, Math, Page, Section, Text
 from gradcli.process.script import Script
 from gradcli.record.naming import Names
 from gradcli.record.numbers import Numbers, size_text
-from gradcli.record.record import Backward, Operation, Record
+from gradcli.record.record import FORMULAS, OPERATIONS, Backward, Operation, Record
 from gradcli.script.errors.warnings import Warned, warned
 from gradcli.script.known import Known, is_unknown, line_at
 from gradcli.script.pages.flow import MANY, flow
@@ -23,9 +23,7 @@ from gradcli.script.system import Recorded
 from gradcli.script.under_pytorch.verify import completed, verified, verify
 from gradcli.text.wrapping import in_words
 
-_MOST = 3_000  # operations whose formulas are held to their numbers: of more, a page would take seconds
 _ROWS = 24  # operations, or lines of the program, that are listed
-_LEAVES = 24  # leaves whose gradients have formulas: of more, the flow says what there is to say
 _FEW = 12  # elements of a value in the table of operations
 
 
@@ -46,7 +44,7 @@ def explained(scene: CallScene, only: Sequence[str] = (), is_live: bool = False)
     above: list[str] = []
     rows = flow(record, backward)
     below = [*_scaled(backward), *_without_formula(record)]
-    is_small = len(record.operations) <= _MOST and len(rows) <= _LEAVES
+    is_small = len(record.operations) <= OPERATIONS and len(rows) <= FORMULAS
     if is_small and _is_real(known := completed(record)):
         record, wrong = verified(known, backward)
         above += [_disagreement(record, backward, o) for o in wrong]
@@ -124,9 +122,7 @@ def _operations(record: Record, backward: Backward) -> Section:
 
 def _first(numbers: Numbers) -> str:
     a = numbers.whole
-    if a is None:
-        return ""
-    if a.size <= _FEW and a.size:
+    if a is not None and 0 < a.size <= _FEW:
         return array_text(a, lambda v: f"{v:.6g}" if isinstance(v, float | complex) else str(v))
-    flat = a.reshape(-1)[:3]
-    return f"{', '.join(f'{v:.4g}' for v in flat.tolist())}, …" if flat.size else "empty"
+    first = ", ".join(f"{v:.4g}" for v in numbers.summary.first)
+    return f"{first}, …" if first else "" if a is None else "empty"

@@ -43,7 +43,7 @@ def completed(record: Record) -> Record:
     """Return a record with the numbers that it does not have, where formulas give them: of what ran unrecorded."""
     quantities = [*record.quantities]
     for o in record.operations:
-        unknown = [k for k, q in enumerate(o.results) if quantities[q].numbers.whole is None]
+        unknown = [k for k, q in enumerate(o.results) if not quantities[q].numbers.is_known]
         operands = [quantities[x].numbers if isinstance(x, int) else x for x in o.operands]
         if not unknown or o.is_opaque or any(n.whole is None for n in operands):
             continue
