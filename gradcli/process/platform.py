@@ -120,6 +120,14 @@ def memory_limit() -> int | None:
     return min((n for n in limits if n != resource.RLIM_INFINITY), default=None)
 
 
+def return_free_memory() -> None:
+    """Give freed pages between others back to the system, where the C library can: glibc's `malloc_trim`."""
+    import ctypes
+
+    with suppress(Exception):
+        ctypes.CDLL(None).malloc_trim(0)
+
+
 def limit_memory(more: int) -> None:
     """Limit the memory of this process to what it has and `more` bytes; it stays without a limit outside of Linux."""
     with suppress(Exception):

@@ -33,14 +33,14 @@ class Sweep:
     """The nodes that a backward goes through, in the order in which they lead down from the roots, with hooks on each.
 
     `received` has the gradients of a node's outputs, after hooks; `sent` those of its inputs, as `next_functions` has
-    them.  With `passed`, which is called behind each node, large gradients of intermediates are summarised at once.
+    them.  Where it `summarises`, of large gradients of intermediates no more than a summary is kept.
     """
 
     def __init__(self, roots: Iterable[Node], hooks: bool = True) -> None:
         self.leaves: dict[Node, Leaf] = {}
         self.received: dict[Node, Sequence[Numbers | None]] = {}
         self.sent: dict[Node, Sequence[Numbers | None]] = {}
-        self.passed: Callable[[Node], None] | None = None
+        self.summarises = False
         self._handles: list[Any] = []
         self._late: list[
             tuple[list[Numbers | None], int, Leaf]
@@ -56,11 +56,9 @@ class Sweep:
             self._edges = Counter(n for node in self.nodes for n, _ in node.next_functions)
 
     def _pulled(self, node: Node, sent: Sequence[Any], received: Sequence[Any]) -> None:
-        self._read(node, sent, received, numbers_of if self.passed is None else summary_of)
-        if self.passed is not None:
-            if _are_finite(self.received[node]) and not _are_finite(self.sent[node]):  # why, only all numbers tell
-                self._read(node, sent, received, numbers_of)
-            self.passed(node)
+        self._read(node, sent, received, summary_of if self.summarises else numbers_of)
+        if self.summarises and _are_finite(self.received[node]) and not _are_finite(self.sent[node]):
+            self._read(node, sent, received, numbers_of)  # which tell why
 
     def _read(
         self, node: Node, sent: Sequence[Any], received: Sequence[Any], read: Callable[[torch.Tensor], Numbers]

@@ -15,6 +15,7 @@ import torch
 from gradcli.graph.construct import broadcast, index, transpose
 from gradcli.graph.node import Node, leaf
 from gradcli.graph.rewrite import substituted
+from gradcli.process.platform import return_free_memory
 from gradcli.pytorch.operations.random import MASK
 from gradcli.pytorch.recording import VIEW, plain
 from gradcli.realtorch.binding import Bound, Source, bound_node
@@ -84,8 +85,8 @@ class _Part:
 class Writer:
     """Writes the record of one backward: `prepare` before it runs, as it frees what nodes save, and `record` behind."""
 
-    def __init__(self, recording: Recording, sweep: Sweep, request: Request, keeps_all: bool = False) -> None:
-        self.recording, self.sweep, self.request, self.keeps_all = recording, sweep, request, keeps_all
+    def __init__(self, recording: Recording, sweep: Sweep, request: Request) -> None:
+        self.recording, self.sweep, self.request = recording, sweep, request
         self.recorder = Recorder()
         self.ids: dict[Value, int] = {}
         self.storages: dict[int, int] = {}
@@ -111,15 +112,11 @@ class Writer:
             for part in self.parts:
                 if not part.call.path:
                     self._read_node(part)
-            if not self.keeps_all and (len(self.sweep.leaves) > FORMULAS or len(self.parts) > OPERATIONS):
-                self.sweep.passed = self._passed
-
-    def _passed(self, node: GraphNode) -> None:
-        """Summarise the large results of a node whose backward has run: PyTorch keeps them no longer."""
-        for edge in node.metadata.get(KEY, {}).values():
-            value = self.by_edge.get(edge)
-            if value is not None and value not in self.whole:
-                value.as_numbers(summary_of)
+            if len(self.sweep.leaves) > FORMULAS or len(self.parts) > OPERATIONS:
+                self.sweep.summarises = True
+                for value in (v for part in self.parts for v in part.call.results if v not in self.whole):
+                    value.as_numbers(summary_of)
+                return_free_memory()  # in whose gaps the gradients of large weights have no room
 
     def record(self) -> Record:
         """Return the record."""
@@ -538,7 +535,9 @@ class Writer:
         """Return how a hook has changed a gradient; None where it is the sum of what was sent."""
         arrays = [t.whole for t in terms]
         if len(terms) == 1 and terms[0].known is not None:
-            return None if not after.is_finite or terms[0] == after else Hook(q, "", terms[0], after)
+            a, b = terms[0].summary, after.summary
+            same = a[1:] == b[1:] and math.isclose(a.norm or 0, b.norm or 0, rel_tol=1e-6)
+            return None if same or not after.is_finite else Hook(q, "", terms[0], after)
         if not arrays or after.whole is None or any(a is None or a.shape != after.shape for a in arrays):
             return None
         wide = [np.asarray(a, complex if a.dtype.kind == "c" else float) for a in arrays if a is not None]

@@ -14,7 +14,7 @@ _DEEP = 2  # lists and dictionaries within each other
 
 def is_tensor(x: Any) -> bool:
     """Return whether an object is a tensor, of whichever PyTorch."""
-    return hasattr(type(x), "grad_fn")
+    return hasattr(type(x), "grad_fn") and hasattr(type(x), "backward")  # no record of an operation
 
 
 def script_frames(frame: Any = None) -> Iterator[Any]:
