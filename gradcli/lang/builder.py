@@ -19,6 +19,7 @@ from gradcli.graph import construct
 from gradcli.graph.index_arrays import pick
 from gradcli.graph.names import element_name
 from gradcli.graph.node import MAX_BITS, Constant, Exact, Node, compare, const, elementwise, fold
+from gradcli.graph.operations import OPERATIONS
 from gradcli.graph.shapes import broadcast_shapes, check_size
 from gradcli.lang.advice import (
     LANGUAGE,
@@ -46,25 +47,14 @@ from gradcli.lang.indices import (
 )
 from gradcli.vocabulary import CONSTANTS, FUNCTIONS, METHODS, Builder
 
-_BINARY: dict[type[ast.operator], str] = {
-    ast.Add: "add",
-    ast.Sub: "sub",
-    ast.Mult: "mul",
-    ast.Div: "div",
-    ast.Pow: "pow",
-    ast.Mod: "mod",
-    ast.MatMult: "matmul",
-    ast.BitAnd: "and",
-    ast.BitOr: "or",
-}
-_COMPARISONS: dict[type[ast.cmpop], str] = {
-    ast.Lt: "lt",
-    ast.LtE: "le",
-    ast.Gt: "gt",
-    ast.GtE: "ge",
-    ast.Eq: "eq",
-    ast.NotEq: "ne",
-}
+
+def _operator(infix: str) -> type[ast.operator | ast.cmpop]:
+    tree = ast.parse(f"a {infix} b", mode="eval").body
+    assert isinstance(tree, ast.BinOp | ast.Compare)
+    return type(tree.op if isinstance(tree, ast.BinOp) else tree.ops[0])
+
+
+_OPERATORS = {_operator(row.infix): op for op, row in OPERATIONS.items() if row.infix and op not in ("neg", "not")}
 
 
 def build(expression: Expression, scope: Mapping[str, Node], spans: dict[Node, Span] | None = None) -> Node:
@@ -180,7 +170,7 @@ class Walk:
 
     def operator(self, operator: ast.operator) -> str:
         """Return the operation of an operator."""
-        op = _BINARY.get(type(operator))
+        op = _OPERATORS.get(type(operator))
         if op is None:
             hint = "write `floor(a/b)`" if isinstance(operator, ast.FloorDiv) else LANGUAGE
             raise InputError("this operator is not part of the language", hint=hint)
@@ -332,7 +322,7 @@ def _chain(op: str, args: Sequence[Node]) -> Node:
 
 
 def _comparison(operator: ast.cmpop) -> str:
-    op = _COMPARISONS.get(type(operator))
+    op = _OPERATORS.get(type(operator))
     if op is None:
         raise InputError("this comparison is not part of the language", hint="compare with < <= > >= == !=")
     return op

@@ -131,11 +131,6 @@ def _array_feature_extractor(x: Node, indices: Value) -> Node:
     return reshaped(result, (1, result.size)) if len(x.shape) == 1 else result
 
 
-@operator(ML + "ZipMap")
-def _zip_map(x: Value, **_: Any) -> Value:
-    return x
-
-
 # Linear models
 
 
@@ -144,8 +139,7 @@ def _linear_regressor(
     x: Node, *, coefficients: Any, intercepts: Any = None, targets: int = 1, post_transform: str = "NONE"
 ) -> Node:
     weights = np.reshape(np.asarray(coefficients, np.float64), (targets, -1))
-    y = matmul(x, lift(weights.T, x.dtype))
-    return _transformed(y if intercepts is None else y + _row(intercepts, x), post_transform)
+    return _transformed(_shifted(matmul(x, lift(weights.T, x.dtype)), intercepts), post_transform)
 
 
 @operator(ML + "LinearClassifier")
@@ -158,15 +152,22 @@ def _linear_classifier(
     # ONNX Runtime leaves out what is too much, which a model that it ships has.
     each = x.shape[-1] * (len(intercepts) if intercepts else len(coefficients) // x.shape[-1])
     weights = np.reshape(np.asarray(coefficients[:each], np.float64), (-1, x.shape[-1]))
-    scores = matmul(x, lift(weights.T, x.dtype))
-    scores = scores if intercepts is None else scores + _row(intercepts, x)
-    if weights.shape[0] == 1 and classes == 2:
-        if post_transform == "LOGISTIC":
-            scores = concatenate([call("sigmoid", -scores), call("sigmoid", scores)], 1)
-        else:
-            scores = _transformed(concatenate([-scores, scores], 1), post_transform)
+    scores = _shifted(matmul(x, lift(weights.T, x.dtype)), intercepts)
+    return _classified(scores, -scores if weights.shape[0] == 1 and classes == 2 else None, post_transform)
+
+
+def _shifted(y: Node, intercepts: Any) -> Node:
+    return y if intercepts is None else y + _row(intercepts, y)
+
+
+def _classified(scores: Node, other: Node | None, how: str) -> tuple[Node, Node]:
+    """Return the classes and their transformed scores; `other` are those of the first of two classes."""
+    if other is None:
+        scores = _transformed(scores, how)
+    elif how == "LOGISTIC":
+        scores = concatenate([call("sigmoid", -scores), call("sigmoid", scores)], 1)
     else:
-        scores = _transformed(scores, post_transform)
+        scores = _transformed(concatenate([other, scores], 1), how)
     return argument("argmax", scores, 1), scores
 
 
@@ -196,16 +197,12 @@ def _svm_regressor(
     x: Node, *, coefficients: Any, support_vectors: Any = (), n_supports: int = 0, rho: Any = (0.0,),
     kernel_type: str = "LINEAR", kernel_params: Any = None, one_class: int = 0, post_transform: str = "NONE",
 ) -> Node:  # fmt: skip
-    weights = np.asarray(coefficients, np.float64)
+    terms = x
     if n_supports:
         vectors = np.reshape(np.asarray(support_vectors, np.float64), (n_supports, -1))
-        y = matmul(_kernel(kernel_type, kernel_params, x, vectors), lift(weights.reshape(-1, 1), x.dtype))
-    else:
-        y = matmul(x, lift(weights.reshape(-1, 1), x.dtype))
-    y = y + _row(rho[0], x)
-    if one_class:
-        return where(y > 0, 1, -1)
-    return _transformed(y, post_transform)
+        terms = _kernel(kernel_type, kernel_params, x, vectors)
+    y = matmul(terms, lift(np.reshape(np.asarray(coefficients, np.float64), (-1, 1)), x.dtype)) + _row(rho[0], x)
+    return where(y > 0, 1, -1) if one_class else _transformed(y, post_transform)
 
 
 # Trees: constant between their thresholds
@@ -251,23 +248,19 @@ def _reached(x: Node, attributes: dict[str, Any], inner: list[int], path: Array,
     """Return 1 for the leaves that each row reaches, and 0 for the others."""
     if not inner:
         return const(1, (x.shape[0], len(lengths)), x.dtype)
-    held = []
-    for k in inner:
-        branch = _BRANCHES.get(attributes["nodes_modes"][k])
-        if branch is None:
-            raise InputError(f"the branch `{attributes['nodes_modes'][k][:40]}` is not supported")
-    kinds = {attributes["nodes_modes"][k] for k in inner}
+    modes = [attributes["nodes_modes"][k] for k in inner]
+    if other := next((mode for mode in modes if mode not in _BRANCHES), None):
+        raise InputError(f"the branch `{other[:40]}` is not supported")
     features = np.array([attributes["nodes_featureids"][k] for k in inner])
     if features.size and not 0 <= features.min() <= features.max() < x.shape[-1]:
         raise InputError("a tree reads a feature that the input does not have")
     thresholds = _row([attributes["nodes_values"][k] for k in inner], x)
     chosen = take(x, 1, IndexArray.of(features))
-    for mode in sorted(kinds):
-        true = where(compare(_BRANCHES[mode], chosen, thresholds), 1, 0)
-        matches = np.array([attributes["nodes_modes"][k] == mode for k in inner], float)
-        held.append(cast(true, x.dtype) * _row(matches, x))
-    true = sum(held[1:], held[0])
-    met = matmul(true, lift(path, x.dtype))
+    held = [
+        cast(where(compare(_BRANCHES[mode], chosen, thresholds), 1, 0), x.dtype) * _row([m == mode for m in modes], x)
+        for mode in sorted({*modes})
+    ]
+    met = matmul(sum(held[1:], held[0]), lift(path, x.dtype))
     return cast(where(equal(met, _row(lengths, x)), 1, 0), x.dtype)
 
 
@@ -280,7 +273,7 @@ def _tree_regressor(
         raise InputError(f"the aggregation `{aggregate_function[:40]}` is not supported")
     y = _trees(x, attributes, "target", n_targets)
     y = y / len(set(attributes["nodes_treeids"])) if aggregate_function == "AVERAGE" else y
-    return _transformed(y if base_values is None else y + _row(base_values, x), post_transform)
+    return _transformed(_shifted(y, base_values), post_transform)
 
 
 @operator(ML + "TreeEnsembleClassifier")
@@ -290,17 +283,6 @@ def _tree_classifier(
 ) -> tuple[Node, Node]:  # fmt: skip
     classes = len(classlabels_int64s or classlabels_strings or ())
     binary = classes == 2 and len(set(attributes["class_ids"])) == 1
-    y = (
-        _trees(x, attributes, "class", 1 if binary else classes)
-        if not binary
-        else _trees(x, attributes | {"class_ids": [0] * len(attributes["class_ids"])}, "class", 1)
-    )
-    y = y if base_values is None else y + _row(base_values, x)
-    if binary:
-        if post_transform == "LOGISTIC":
-            y = concatenate([call("sigmoid", -y), call("sigmoid", y)], 1)
-        else:
-            y = _transformed(concatenate([1 - y, y], 1), post_transform)
-    else:
-        y = _transformed(y, post_transform)
-    return argument("argmax", y, 1), y
+    ids = {"class_ids": [0] * len(attributes["class_ids"])} if binary else {}
+    y = _shifted(_trees(x, attributes | ids, "class", 1 if binary else classes), base_values)
+    return _classified(y, 1 - y if binary else None, post_transform)

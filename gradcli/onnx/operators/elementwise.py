@@ -80,8 +80,8 @@ def _xor(a: Node, b: Node) -> Node:
 add(partial(_aligned, _xor), "Xor")
 
 
-@operator("Identity")
-def _identity(x: Value) -> Value:
+@operator("Identity", "ai.onnx.ml.ZipMap")
+def _identity(x: Value, **_: Any) -> Value:
     return x
 
 
@@ -206,12 +206,10 @@ add(lambda x, *, alpha=1.0: call("silu", x) if alpha == 1 else x * call("sigmoid
 
 # Integers alone
 
-_SHIFTS = {"LEFT": np.left_shift, "RIGHT": np.right_shift}
-
 
 @operator("BitShift")
 def _bit_shift(a: Array, b: Array, *, direction: str) -> Array:
-    return np.asarray(_SHIFTS[direction](a, b))
+    return np.asarray({"LEFT": np.left_shift, "RIGHT": np.right_shift}[direction](a, b))
 
 
 def _bitwise(op: Any, *x: Array) -> Array:

@@ -152,8 +152,6 @@ def _tile(x: Node, repeats: Array) -> Node:
 
 # Padding
 
-_MODES = {"reflect": "reflect", "edge": "edge", "wrap": "wrap"}
-
 
 @operator("Pad")
 def _pad_old(x: Node, *, pads: Any, mode: str = "constant", value: float = 0.0) -> Node:
@@ -177,7 +175,7 @@ def _padded(x: Node, pads: tuple[int, ...], mode: str, value: Node | None, axes:
         check_size((*x.shape[:axis], x.shape[axis] + before + behind, *x.shape[axis + 1 :]))
         if mode == "constant":
             x = _with_constant(x, axis, before, behind, value)
-        elif mode in _MODES:
+        elif mode in ("reflect", "edge", "wrap"):
             order: Any = np.pad(np.arange(x.shape[axis]), (before, behind), mode=mode)  # type: ignore[call-overload]
             x = lift(gather(x, axis, order)) if before or behind else x
         else:

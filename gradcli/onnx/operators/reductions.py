@@ -54,15 +54,12 @@ def _reduce_old(name: str, x: Node, *, axes: Any = None, keepdims: int = 1, noop
 
 
 def _over(name: str, x: Node, axes: Axes) -> Node:
-    if axes or name in ("ReduceL1", "ReduceLogSum", "ReduceSumSquare"):
-        if not x.size and name in ("ReduceMax", "ReduceMin", "ReduceMean", "ReduceLogSumExp"):
-            raise InputError(f"`{name}` of an empty array has no value")
-        return _REDUCTIONS[name](x, axes) if axes else _elementwise(name, x)
-    return call("abs", x) if name == "ReduceL2" else x
-
-
-def _elementwise(name: str, x: Node) -> Node:
-    return {"ReduceL1": call("abs", x), "ReduceLogSum": call("log", x), "ReduceSumSquare": x**2}[name]
+    if not axes:
+        each = {"ReduceL1": call("abs", x), "ReduceL2": call("abs", x), "ReduceLogSum": call("log", x)}
+        return (each | {"ReduceSumSquare": x**2}).get(name, x)
+    if not x.size and name in ("ReduceMax", "ReduceMin", "ReduceMean", "ReduceLogSumExp"):
+        raise InputError(f"`{name}` of an empty array has no value")
+    return _REDUCTIONS[name](x, axes)
 
 
 for _name in _REDUCTIONS:
@@ -73,27 +70,25 @@ for _name in _REDUCTIONS:
 # Softmax
 
 
-def _flat(x: Node, axis: int, build: Callable[[Node, int], Node]) -> Node:
+def _flat(build: Callable[[Node, int], Node], x: Node, *, axis: int = 1) -> Node:
     """Return the result as in opsets before 13: of a matrix whose columns are all axes from `axis` on."""
     axis = axis_of(axis, len(x.shape)) if axis != len(x.shape) else axis
     matrix = construct.reshape(x, (size_of(x.shape[:axis]), size_of(x.shape[axis:])))
     return construct.reshape(build(matrix, 1), x.shape)
 
 
-for _name, _one in {
+def _softmax(build: Callable[[Node, int], Node], x: Node, *, axis: int = -1) -> Node:
+    return build(x, axis_of(axis, len(x.shape)))
+
+
+_OF_LINES: dict[str, Callable[[Node, int], Node]] = {
     "Softmax": partial(construct.softmax, "softmax"),
     "LogSoftmax": partial(construct.softmax, "log_softmax"),
     "Hardmax": lambda x, axis: construct.where(construct.argument_mask("argmax_mask", x, axis), 1, 0),
-}.items():
-
-    def _new(x: Node, *, axis: int = -1, _build: Any = _one) -> Any:
-        return _build(x, axis_of(axis, len(x.shape)))
-
-    def _old(x: Node, *, axis: int = 1, _build: Any = _one) -> Any:
-        return _flat(x, axis, _build)
-
-    add(_old, _name)
-    add(_new, _name, since=13)
+}
+for _name, _one in _OF_LINES.items():
+    add(partial(_flat, _one), _name)
+    add(partial(_softmax, _one), _name, since=13)
 
 
 # Order
