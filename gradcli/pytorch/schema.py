@@ -16,11 +16,12 @@ DEPRECATED = "deprecated"  # the name of overloads that PyTorch takes with a war
 _WORDS = {"Scalar": "Number", "ScalarType": "torch.dtype", "Layout": "torch.layout", "Device": "torch.device"}
 _WORDS |= {"Generator": "torch.Generator", "MemoryFormat": "torch.memory_format", "Tensor[]": "tuple of Tensors"}
 _WORDS |= {"Any": "object", "Storage": "torch.Storage"}
-# What the group of arguments of this name, by which new tensors are made, stands for.
-_TENSOR_OPTIONS = (
-    "ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=False, "
-    "bool? requires_grad=False"
-)
+# What groups of arguments stand for: those by which new tensors are made, and how a loss of many samples becomes one.
+_GROUPS = {
+    "TensorOptions": "ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=False, "
+    "bool? requires_grad=False",
+    "Reduction": "bool? size_average=None, bool? reduce=None, str reduction='mean'",
+}
 _OF_NUMPY = {"dim": ("axis",), "keepdim": ("keepdims",), "input": ("x", "a", "x1"), "other": ("x2",)}
 
 
@@ -99,7 +100,9 @@ class Overload:
         head, _, returns = text.partition(" -> ")
         name, _, parts = head.rstrip(")").partition("(")
         arguments, by_name = [], False
-        for part in parts.replace("TensorOptions", _TENSOR_OPTIONS).split(", ") if parts else ():
+        for group, meant in _GROUPS.items():
+            parts = parts.replace(group, meant)
+        for part in parts.split(", ") if parts else ():
             if part == "*":
                 by_name = True
             else:

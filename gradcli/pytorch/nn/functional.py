@@ -55,7 +55,7 @@ def _bounded(input: Tensor, inplace: bool, op: str, **bounds: Any) -> Tensor:
 def _shrunk(input: Tensor, lambd: float) -> Tensor:
     if input._a.dtype.kind == "f":
         most = float(np.finfo(input._a.dtype).max)
-        raise_if(not 0 <= lambd <= most, "reach of softshrink", f"{most:g}", input.dtype.word, f"{lambd:g}")
+        raise_if(not 0 <= lambd <= most, "reach of softshrink", lambd)
     return call_function("softshrink", input, lambd)  # type: ignore[no-any-return]
 
 

@@ -240,27 +240,26 @@ class GroupNorm(_Layer):
         self._affine((self.num_channels,), self.affine, self.affine)
 
 
-class LayerNorm(_Layer):
+class _OfLastAxes(_Layer):
+    normalized_shape: Any
+
+    def _build(self) -> None:
+        shape = self.normalized_shape
+        self.normalized_shape = (shape,) if isinstance(shape, int) else tuple(shape)
+        affine = self.elementwise_affine
+        self._register("weight", init.ones_(self._empty(*self.normalized_shape)) if affine else None)
+
+
+class LayerNorm(_OfLastAxes):
     """Normalisation along the last axes."""
 
-    normalized_shape: Any
-
     def _build(self) -> None:
-        shape = self.normalized_shape
-        self.normalized_shape = (shape,) if isinstance(shape, int) else tuple(shape)
-        self._affine(self.normalized_shape, self.elementwise_affine, self.elementwise_affine and self.bias)
+        super()._build()
+        self._register("bias", self._empty(*self.normalized_shape) if self.elementwise_affine and self.bias else None)
 
 
-class RMSNorm(_Layer):
+class RMSNorm(_OfLastAxes):
     """Division by the root mean square along the last axes."""
-
-    normalized_shape: Any
-
-    def _build(self) -> None:
-        shape = self.normalized_shape
-        self.normalized_shape = (shape,) if isinstance(shape, int) else tuple(shape)
-        self._affine(self.normalized_shape, self.elementwise_affine, False)
-        del self._parameters["bias"]
 
 
 class _Dropout(_Layer):
@@ -309,16 +308,15 @@ def _check(input: Any, weight: Any, offsets: Any, mode: str, factors: Any) -> No
     rank = input.dim()
     raise_if(rank not in (1, 2), "axes of bags", rank)
     raise_if(mode not in ("sum", "mean", "max"), "mode of bags")
-    raise_if(rank == 2 and offsets is not None, "offsets beside rows", type(offsets))
-    raise_if(rank == 1 and not isinstance(offsets, Tensor), "no offsets", type(offsets).__name__.removesuffix("Type"))
+    raise_if(rank == 2 and offsets is not None, "offsets beside rows")
+    raise_if(rank == 1 and not isinstance(offsets, Tensor), "no offsets")
     raise_if(rank == 1 and offsets.dim() != 1, "axes of offsets")
     raise_if(factors is not None and mode != "sum", "weights of bags that are not summed up", mode)
     ids = input._a.reshape(-1)
     raise_if(ids.dtype.kind != "i", "dtype of indices in bags", input.type())
     bad = np.flatnonzero((ids < 0) | (ids >= len(weight)))[:1]
     raise_if(bad.size, "index in a bag", *bad, *ids[bad], len(weight))
-    other = factors is not None and factors.dtype is not weight.dtype
-    raise_if(other, "dtype of weights in bags", weight.type(), other and factors.type())
+    raise_if(factors is not None and factors.dtype is not weight.dtype, "dtype of weights in bags", weight.dtype)
 
 
 def _ends(input: Any, offsets: Any, with_last: bool) -> list[int]:

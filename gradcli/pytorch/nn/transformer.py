@@ -81,9 +81,7 @@ class TransformerEncoderLayer(_TransformerLayer):
 
     attentions = ("self_attn",)
 
-    def forward(
-        self, src: Any, src_mask: Any = None, src_key_padding_mask: Any = None, is_causal: bool = False
-    ) -> Any:  # fmt: skip
+    def forward(self, src: Any, src_mask: Any = None, src_key_padding_mask: Any = None, is_causal: bool = False) -> Any:
         attention = _attention(self.self_attn, None, src_mask, src_key_padding_mask, is_causal)
         return self._through(src, attention, self._network)
 
@@ -189,9 +187,7 @@ class Transformer(_Layer):
         batch = int(not self.batch_first)
         raise_if(src.dim() == 3 and src.shape[batch] != tgt.shape[batch], "batches of a transformer")
         raise_if({src.shape[-1], tgt.shape[-1]} != {self.d_model}, "features of a transformer")
-        memory = self.encoder(
-            src, mask=src_mask, src_key_padding_mask=src_key_padding_mask, is_causal=src_is_causal
-        )  # fmt: skip
+        memory = self.encoder(src, mask=src_mask, src_key_padding_mask=src_key_padding_mask, is_causal=src_is_causal)
         return self.decoder(
             tgt, memory, tgt_mask=tgt_mask, memory_mask=memory_mask, tgt_key_padding_mask=tgt_key_padding_mask,
             memory_key_padding_mask=memory_key_padding_mask, tgt_is_causal=tgt_is_causal,

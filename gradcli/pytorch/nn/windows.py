@@ -14,7 +14,7 @@ from gradcli.graph.windows import Window
 from gradcli.pytorch.calls import call_function, check_numbers, set_grad_fn_name
 from gradcli.pytorch.dispatch import NN
 from gradcli.pytorch.dtypes import contiguous_format
-from gradcli.pytorch.messages import missing_if, raise_if, torch_error
+from gradcli.pytorch.messages import missing_if, raise_if
 from gradcli.pytorch.names import TORCH, function, with_indices
 from gradcli.pytorch.nn import functional as F
 from gradcli.pytorch.nn.layers import _Linear
@@ -196,9 +196,7 @@ def _largest(x: Tensor, windows: Sequence[Array]) -> Array:
 
 
 def _unpooled(axes: int) -> Callable[..., Any]:
-    def unpool(
-        input: Any, indices: Any, kernel_size: Any, stride: Any, padding: Any, output_size: Any
-    ) -> Any:  # fmt: skip
+    def unpool(input: Any, indices: Any, kernel_size: Any, stride: Any, padding: Any, output_size: Any) -> Any:
         raise_if(indices._a.dtype != np.int64, "dtype of unpooled indices", indices.dtype.word)
         raise_if(indices.shape != input.shape, "shape of unpooled indices", list(input.shape), list(indices.shape))
         kernel = several(kernel_size, axes)
@@ -208,7 +206,7 @@ def _unpooled(axes: int) -> Callable[..., Any]:
         size = usual if output_size is None else _chosen(output_size, usual, strides)
         flat = indices.flatten(-axes)
         bad = flat._a[(flat._a < 0) | (flat._a >= math.prod(size))]
-        raise_if(bad.size, "index to unpool", *bad[-1:], *([1, *size][-2:]))
+        raise_if(bad.size, "index to unpool", *bad[-1:], size)
         empty = TORCH["zeros"](*input.shape[:-axes], math.prod(size), dtype=input.dtype)
         result = empty.scatter(-1, flat, input.flatten(-axes)).unflatten(-1, size)
         return set_grad_fn_name(result, "SqueezeBackward1" if axes == 1 else "MaxUnpool2DBackward0")
@@ -219,11 +217,10 @@ def _unpooled(axes: int) -> Callable[..., Any]:
 def _chosen(requested: Sequence[int], usual: Sequence[int], strides: Sequence[int]) -> list[int]:
     """Return the size that a script chooses among those that pooling makes as small."""
     size = list(requested)[-len(usual) :] if len(requested) == len(usual) + 2 else list(requested)
-    if len(size) != len(usual):
-        raise torch_error("count of unpooled sizes", len(usual), len(usual) + 2, len(size))
-    for axis, (n, middle, s) in enumerate(zip(size, usual, strides, strict=True)):
-        wrong = not middle - s < n < middle + s
-        raise_if(wrong, "unpooled size", requested, axis, middle - s, middle + s)
+    wrong = len(size) != len(usual) or any(
+        not middle - s < n < middle + s for n, middle, s in zip(size, usual, strides, strict=True)
+    )
+    raise_if(wrong, "unpooled size", requested, usual, strides)
     return size
 
 

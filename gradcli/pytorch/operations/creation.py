@@ -56,7 +56,7 @@ def _in_dtype(numbers: Array, kind: np.dtype[Any]) -> Array:
         wraps = kind.kind == "u" and numbers.dtype.kind != "f"  # what is negative counts from the end
         least = -most if wraps else np.iinfo(kind).min
         too_large = np.isfinite(numbers).all() and ((numbers < least) | (numbers > most)).any()
-        raise_if(too_large, "number too large", kind.name)
+        raise_if(too_large, "number that is not held", kind.name)
     with np.errstate(all="ignore"):
         return numbers.astype(np.int64 if kind.kind == "u" else kind).astype(kind)
 

@@ -62,20 +62,13 @@ def _check_tangent(x: Any) -> None:
         missing_if(tangent_of(x) is not None, "a change in place in torch.autograd.forward_ad")
 
 
-# What PyTorch calls an operation in place that a `vmap` cannot compute, where that is not its name behind `aten::`.
-_IN_A_MAP = dict.fromkeys(["copy_", "mul_", "div_", "sub_", "masked_fill_", "__imul__", "__itruediv__", "__isub__"])
-_IN_A_MAP |= {"": "index_put_", **{name: name for name in ("fill_", "index_add_", "index_copy_", "index_fill_")}}
-
-
 def _check_map(x: Tensor, value: Tensor, name: str) -> None:
     """Raise PyTorch's error for an element of a `vmap` that is to be written into a tensor that is none."""
     if value._map >= x._map:
         return
     if name in ("add_", "__iadd__"):
         raise torch_error("shape of what is written", list(x.shape), [Mode.width, *value.shape])
-    known = _IN_A_MAP.get(name, f"aten::{name}") or "inplace arithmetic"
-    where = f"at level {Mode.maps}" if known.startswith("aten::") else "in a vmap"
-    raise torch_error("element of a map written into a tensor", known, where, known)
+    raise torch_error("element of a map written into a tensor", name)
 
 
 def change(x: Tensor, compute: Callable[[Tensor], Tensor], name: str = "") -> Tensor:
@@ -262,7 +255,7 @@ def setitem(self: Tensor, key: Any, value: Any) -> None:
     if (chosen := flag(key)) is not None:
         self, key = getitem(self, None), np.zeros(int(chosen), np.int64)
     if isinstance(key, Tensor) and key._a.dtype == np.uint8 and key.dim() and not isinstance(value, Tensor):
-        raise torch_error("mask that is no mask", "unsigned char")
+        raise torch_error("mask that is none", "unsigned char")
     for k in key if isinstance(key, tuple) else (key,):
         if isinstance(k, Tensor):
             _check_map(self, k, "")

@@ -14,17 +14,13 @@ from gradcli.pytorch.tensor import Tensor, axis_of, of_array
 
 
 @function("quantile")
-def quantile(
-    input: Any, q: Any, dim: int | None, keepdim: bool, interpolation: str
-) -> Any:  # fmt: skip
+def quantile(input: Any, q: Any, dim: int | None, keepdim: bool, interpolation: str) -> Any:
     """Return the elements at shares of the order along an axis, with those between two elements interpolated."""
     ways = ("linear", "lower", "higher", "midpoint", "nearest")
     raise_if(interpolation not in ways, "interpolation of a quantile", interpolation)
     x, axis = (input.reshape(-1), 0) if dim is None else (input, axis_of(dim, input.dim()))
     levels = q if isinstance(q, Tensor) else TORCH["tensor"](q, dtype=x.dtype)
-    wrong = not ((levels._a >= 0) & (levels._a <= 1)).all()
-    raise_if(wrong and levels is q, "levels of a quantile")
-    raise_if(wrong, "level of a quantile", q)
+    raise_if(not ((levels._a >= 0) & (levels._a <= 1)).all(), "level of a quantile", q)
     ordered = x.movedim(axis, -1).sort(-1).values
     ranks = levels.reshape(-1) * (ordered.shape[-1] - 1)  # type: ignore[attr-defined]
     below, above = ordered[..., ranks.floor().long()], ordered[..., ranks.ceil().long()]
@@ -136,9 +132,7 @@ def bucketize(input: Any, boundaries: Any, out_int32: bool, right: bool) -> Tens
 
 
 @function("unique_consecutive")
-def unique_consecutive(
-    input: Any, return_inverse: bool, return_counts: bool, dim: int | None
-) -> Any:  # fmt: skip
+def unique_consecutive(input: Any, return_inverse: bool, return_counts: bool, dim: int | None) -> Any:
     """Return the first element of each run of equal ones."""
     rows = input._a.reshape(-1, 1) if dim is None else np.moveaxis(input._a[..., 0], dim, 0)
     flat = rows.reshape(len(rows), -1)

@@ -161,9 +161,7 @@ def t(input: Tensor) -> Tensor:
 def resize(self: Tensor, *sizes: Any) -> Tensor:
     warn("old resize")
     count = math.prod(sizes) if all(isinstance(n, int) for n in sizes) else sizes[0]
-    if count != self.numel():
-        text, before = ("x".join(map(str, n)) for n in (sizes, self.shape))
-        raise torch_error("size of an old resize", text, count, before, self.numel())
+    raise_if(count != self.numel(), "size of an old resize", list(sizes), list(self.shape))
     return _reshape(self, tuple(sizes), "ResizeBackward")
 
 
@@ -266,7 +264,6 @@ def diagonal(input: Tensor, offset: int, dim1: int, dim2: int) -> Tensor:
 def diagonal_by(op: str, x: Tensor, offset: int, dim1: int = 0, dim2: int = 1, name: str | None = None) -> Tensor:
     """Return a diagonal as a view, or by an operation that copies."""
     a, b = axis_of(dim1, x.dim()), axis_of(dim2, x.dim())
-    raise_if(a == b, "axes of a diagonal alike", dim1, dim2)
     rows, columns = (range(min(n, max(0, skip)), n) for n, skip in ((x.shape[a], -offset), (x.shape[b], offset)))
 
     def build(n: Node) -> Node:
