@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
@@ -195,23 +195,22 @@ def _largest(x: Tensor, windows: Sequence[Array]) -> Array:
     return flat[np.arange(len(flat)), largest]
 
 
-def _unpooled(axes: int) -> Callable[..., Any]:
-    def unpool(input: Any, indices: Any, kernel_size: Any, stride: Any, padding: Any, output_size: Any) -> Any:
-        raise_if(indices._a.dtype != np.int64, "dtype of unpooled indices", indices.dtype.word)
-        raise_if(indices.shape != input.shape, "shape of unpooled indices", list(input.shape), list(indices.shape))
-        kernel = several(kernel_size, axes)
-        strides, paddings = several(kernel_size if stride is None else stride, axes), several(padding, axes)
-        rows = zip(input.shape[-axes:], kernel, strides, paddings, strict=True)
-        usual = [(n - 1) * s + k - 2 * p for n, k, s, p in rows]
-        size = usual if output_size is None else _chosen(output_size, usual, strides)
-        flat = indices.flatten(-axes)
-        bad = flat._a[(flat._a < 0) | (flat._a >= math.prod(size))]
-        raise_if(bad.size, "index to unpool", *bad[-1:], size)
-        empty = TORCH["zeros"](*input.shape[:-axes], math.prod(size), dtype=input.dtype)
-        result = empty.scatter(-1, flat, input.flatten(-axes)).unflatten(-1, size)
-        return set_grad_fn_name(result, "SqueezeBackward1" if axes == 1 else "MaxUnpool2DBackward0")
-
-    return unpool
+@function("max_unpool1d", "max_unpool2d", module=NN)
+def _unpooled(input: Any, indices: Any, kernel_size: Any, stride: Any, padding: Any, output_size: Any, op: str) -> Any:
+    axes = int(op[-2])
+    raise_if(indices._a.dtype != np.int64, "dtype of unpooled indices", indices.dtype.word)
+    raise_if(indices.shape != input.shape, "shape of unpooled indices", list(input.shape), list(indices.shape))
+    kernel = several(kernel_size, axes)
+    strides, paddings = several(kernel_size if stride is None else stride, axes), several(padding, axes)
+    rows = zip(input.shape[-axes:], kernel, strides, paddings, strict=True)
+    usual = [(n - 1) * s + k - 2 * p for n, k, s, p in rows]
+    size = usual if output_size is None else _chosen(output_size, usual, strides)
+    flat = indices.flatten(-axes)
+    bad = flat._a[(flat._a < 0) | (flat._a >= math.prod(size))]
+    raise_if(bad.size, "index to unpool", *bad[-1:], size)
+    empty = TORCH["zeros"](*input.shape[:-axes], math.prod(size), dtype=input.dtype)
+    result = empty.scatter(-1, flat, input.flatten(-axes)).unflatten(-1, size)
+    return set_grad_fn_name(result, "SqueezeBackward1" if axes == 1 else "MaxUnpool2DBackward0")
 
 
 def _chosen(requested: Sequence[int], usual: Sequence[int], strides: Sequence[int]) -> list[int]:
@@ -222,10 +221,6 @@ def _chosen(requested: Sequence[int], usual: Sequence[int], strides: Sequence[in
     )
     raise_if(wrong, "unpooled size", requested, usual, strides)
     return size
-
-
-for _axes in (1, 2):
-    function(f"max_unpool{_axes}d", module=NN)(_unpooled(_axes))
 
 
 # Blocks as columns

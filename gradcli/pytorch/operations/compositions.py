@@ -18,7 +18,7 @@ from gradcli.pytorch import dtypes, linalg
 from gradcli.pytorch.calls import call_function, check_numbers, set_grad_fn_name
 from gradcli.pytorch.dtypes import Size, result_dtype
 from gradcli.pytorch.functions import fact, grad_name
-from gradcli.pytorch.messages import raise_if, torch_error, warn_once
+from gradcli.pytorch.messages import raise_if, warn_once
 from gradcli.pytorch.names import TORCH, function
 from gradcli.pytorch.operations.joining import cat
 from gradcli.pytorch.operations.operators import where
@@ -185,15 +185,11 @@ def _rotate(input: Any, k: int, dims: Any) -> Any:
     return set_grad_fn_name(result.clone() if result is input else result, "Rot90Backward0")
 
 
-def _with_mean(name: str) -> Callable[..., Any]:
-    step = f"{name.capitalize()}MeanBackward0"
-
-    def function(input: Any, dim: Any, unbiased: bool, keepdim: bool, correction: Any) -> Any:
-        less = int(unbiased) if correction is None else correction
-        spread = getattr(input, name)(dim, correction=less, keepdim=keepdim)
-        return set_grad_fn_name(spread, step), set_grad_fn_name(input.mean(dim, keepdim=keepdim), step)
-
-    return function
+def _with_mean(input: Any, dim: Any, unbiased: bool, keepdim: bool, correction: Any, op: str) -> Any:
+    """Return the standard deviation or the variance, and the mean."""
+    less = int(unbiased) if correction is None else correction
+    spread = getattr(input, op.removesuffix("_mean"))(dim, correction=less, keepdim=keepdim)
+    return set_grad_fn_name((spread, input.mean(dim, keepdim=keepdim)), grad_name(op))
 
 
 def _take_along(input: Any, indices: Any, dim: int | None) -> Any:
@@ -210,11 +206,6 @@ def _take_along(input: Any, indices: Any, dim: int | None) -> Any:
 def _svd(input: Any, some: bool, compute_uv: bool) -> Any:
     u, s, vh = linalg.svd(input, not some)
     return u, s, vh.mT
-
-
-def _symeig(*_: Any, **__: Any) -> Any:
-    """Raise PyTorch's error for a function that it has removed."""
-    raise torch_error("old symeig")
 
 
 _COMPOSITIONS: dict[str, Callable[..., Any]] = {
@@ -276,7 +267,7 @@ _COMPOSITIONS: dict[str, Callable[..., Any]] = {
     "det": lambda input: linalg.det(input),
     "inverse": lambda input: linalg.inv(input),
     "svd": _svd,
-    "symeig": _symeig,
+    "symeig": lambda *_, **__: raise_if(True, "old symeig"),
     "logdet": lambda input: call_function("det", linalg.check_matrix("logdet", input)).log(),
     # Of dtypes and shapes, and functions alone
     **dict.fromkeys(("conj", "positive", "resolve_conj", "resolve_neg"), lambda input: input),
@@ -287,11 +278,11 @@ _COMPOSITIONS: dict[str, Callable[..., Any]] = {
     "promote_types": lambda type1, type2: result_dtype([of_array(np.zeros(1, d.numpy)) for d in (type1, type2)]),
     "result_type": lambda tensor1, tensor2: result_dtype((tensor1, tensor2)),
     "cdist": lambda x1, x2, p, compute_mode: (x1.unsqueeze(-2) - x2.unsqueeze(-3)).norm(p, -1),
-    "std_mean": _with_mean("std"),
+    "std_mean": _with_mean,
     "tensordot": _tensordot,
     "trapezoid": _trapezoid,
     "trapz": _trapezoid,
-    "var_mean": _with_mean("var"),
+    "var_mean": _with_mean,
     "tril_indices": lambda row, col, offset=0, **how: _indices(np.tril_indices(row, offset, col), **how),
     "triu_indices": lambda row, col, offset=0, **how: _indices(np.triu_indices(row, offset, col), **how),
     "iinfo": dtypes.iinfo,

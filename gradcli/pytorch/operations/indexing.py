@@ -162,7 +162,7 @@ def along_first(x: Tensor, key: Any) -> Tensor | None:
         if key._a.ndim == 1 or key._a.dtype != np.int64:
             return None
         indices = checked_indices(key._a, len(array))
-        return apply("index_places", _gather_first, (x,), _ALONG_FIRST, "IndexBackward0", (indices,))
+        return apply("index_places", lambda n, at: gather(n, 0, at), (x,), _ALONG_FIRST, "IndexBackward0", (indices,))
     size = len(array)
     if kind is int:
         known = -size <= key < size
@@ -174,10 +174,6 @@ def along_first(x: Tensor, key: Any) -> Tensor | None:
 
 
 _ALONG_FIRST = (), (0,)
-
-
-def _gather_first(x: Node, indices: Node) -> Node:
-    return gather(x, 0, indices)
 
 
 def unrecorded_part(x: Tensor, key: tuple[Any, ...]) -> Tensor:

@@ -299,17 +299,14 @@ def _set_indexed(x: Tensor, key: tuple[Any, ...], value: Any) -> None:
     fits = fits and tensor.dim() <= len(shape)
     raise_if(not fits, "shape of what is assigned", list(tensor.shape), list(shape))
     check_overlap(x, tensor)
-    if x._a.flags.writeable and Mode.dual is None and not Mode.maps and not _has_history(x, tensor):
+    has_history = Mode.grad and (x.requires_grad or tensor.requires_grad)
+    if x._a.flags.writeable and Mode.dual is None and not Mode.maps and not has_history:
         x._memory.keep()
         part[tuple(placed)] = tensor._a
         _note_change(x, "")
         return
     numbers = flat_index_of_each(x)[tuple(plain)][tuple(placed)]
     change(x, lambda old: assign_flat(old, tensor, numbers, "IndexPutBackward0"))
-
-
-def _has_history(*tensors: Tensor) -> bool:
-    return Mode.grad and any(x.requires_grad for x in tensors)
 
 
 Tensor.__setitem__ = setitem

@@ -100,18 +100,17 @@ def tensor_split(
     return tuple(_part(input, axis, piece) for piece in slices)
 
 
-def _split_along(name: str, axis: int, least: int) -> None:
-    @function(name)
-    def split(input: Tensor, sections: Any, indices: Any) -> tuple[Tensor, ...]:
-        raise_if(input.dim() < least, "axes to split", name, least, input.dim())
-        at = axis if input.dim() > 1 else 0
-        unequal = sections is not None and (sections <= 0 or input.shape[at] % sections)
-        raise_if(unequal, "sections of unequal sizes", name, at, input.shape[at], sections)
-        return tensor_split(input, None, indices, sections, at)
+_SPLIT = {"hsplit": (1, 1), "vsplit": (0, 2), "dsplit": (2, 3)}  # along which axis, and how many there are at least
 
 
-for _name, _axis, _least in (("hsplit", 1, 1), ("vsplit", 0, 2), ("dsplit", 2, 3)):
-    _split_along(_name, _axis, _least)
+@function(*_SPLIT)
+def split_along(input: Tensor, sections: Any, indices: Any, op: str) -> tuple[Tensor, ...]:
+    axis, least = _SPLIT[op]
+    raise_if(input.dim() < least, "axes to split", op, least, input.dim())
+    at = axis if input.dim() > 1 else 0
+    unequal = sections is not None and (sections <= 0 or input.shape[at] % sections)
+    raise_if(unequal, "sections of unequal sizes", op, at, input.shape[at], sections)
+    return tensor_split(input, None, indices, sections, at)
 
 
 @function("unbind")
@@ -209,17 +208,11 @@ def at_least(tensors: Any, op: str) -> Any:
     return xs[0] if len(tensors) == 1 and isinstance(tensors[0], Tensor) else tuple(xs)
 
 
-def _stack_along(name: str, rank: int, axis: int) -> Any:
-    def function(tensors: Any) -> Tensor:
-        parts = [_at_least(rank, p) for p in _check_tensors(tensors, name)]
-        return cat(parts, min(axis, parts[0].dim() - 1))
-
-    return function
-
-
-function("vstack", "row_stack")(_stack_along("vstack", 2, 0))
-function("hstack")(_stack_along("hstack", 1, 1))
-function("dstack")(_stack_along("dstack", 3, 2))
+@function("hstack", "vstack", "row_stack", "dstack")
+def stack_along(tensors: Any, op: str) -> Tensor:
+    rank, axis = {"hstack": (1, 1), "dstack": (3, 2)}.get(op, (2, 0))
+    parts = [_at_least(rank, p) for p in _check_tensors(tensors, op.replace("row_", "v"))]
+    return cat(parts, min(axis, parts[0].dim() - 1))
 
 
 @function("column_stack")

@@ -82,10 +82,7 @@ def _shape_mismatch(a: tuple[int, ...], b: tuple[int, ...]) -> Exception:
     return torch_error("sizes of mv" if len(b) == 1 else "sizes of mm", math.prod(a[:-1]), a[-1], *b)
 
 
-@function("solve")
-def solve(**_: Any) -> Tensor:
-    """Raise PyTorch's error for the removed function, whose arguments were in the opposite order."""
-    raise torch_error("old solve")
+function("solve")(lambda **_: raise_if(True, "old solve"))  # whose arguments were in the opposite order
 
 
 @function("matmul")
