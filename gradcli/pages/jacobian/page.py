@@ -47,12 +47,7 @@ OPERATIONS = 500  # elements that a system computes whose derivatives are taken 
 _PATTERN = 100_000  # entries of a J whose zeros are counted: more would keep the reader waiting
 _NAMES = 4  # of outputs, or of leaves, in the heading: a line
 _ZERO = Value.of(0.0)
-SCREEN = 48  # lines of J that a page shows: two screens of 24 lines
-_WIDTH = 60  # columns of the narrowest page
-_GAP = 3  # columns between two entries
-_NUMBER = 10  # columns of a number of six digits
-_SIGN = 3  # columns of " = "
-_MOST = 2_000  # entries whose formulas are measured: more would keep the reader waiting
+_SHOWN = 100  # entries of a J that a page shows: a matrix of 10 by 10 is a screen and a half
 _FIRST = 4  # entries that show how a J begins, a line each
 _DEFINITIONS = 12  # intermediates that these may need, a line each
 _ENTRIES = 400  # entries of a J at a point that a page shows: more are several screens
@@ -167,18 +162,13 @@ def zeros(result: Shown, rows: int, columns: int) -> str:
 
 
 def shown_sections(result: Shown, matrix: Array | None) -> list[Section]:
-    """Return the sections of J, shortened to a page of 60 columns; `matrix` has its numbers at a point."""
-    symbolic = result.formulas
-    if len(symbolic.rows) * len(symbolic.columns) > _MOST:
+    """Return the sections of J, shortened where it is large or its formulas are long; `matrix` has its numbers."""
+    rows, columns = len(result.formulas.rows), len(result.formulas.columns)
+    if rows * columns > _SHOWN:
         return _beginning(result, matrix)
-    widths = [len(f"∂/∂{column}") for column in symbolic.columns]
-    if len(symbolic.defined) + _height(result, widths) <= SCREEN:
-        for (_, j), entry in symbolic.entries.items():
-            widths[j] = max(widths[j], len(result.formula(entry)) + (matrix is not None) * (_SIGN + _NUMBER))
-        definitions = (len(name) + _SIGN + len(result.formula(e)) for name, e in symbolic.where.items())
-        if _height(result, widths) + sum(-(-length // _WIDTH) for length in definitions) <= SCREEN:
-            return jacobian_sections(result, matrix)
-    if matrix is not None and _height(result, [_NUMBER] * len(symbolic.columns)) <= SCREEN:
+    if len(result.formulas.defined) <= _DEFINITIONS and (rows == 1 or not is_long(result)):
+        return jacobian_sections(result, matrix)
+    if matrix is not None:
         said = Text(sentence("The formulas are long: {} shows them.", _ALL))
         return [*jacobian_sections(result, matrix, brief=True), Section("jacobian", (said,))]
     return _beginning(result, matrix)
@@ -213,16 +203,6 @@ def _needed(result: Shown, exprs: list[Any]) -> list[str]:
         names |= dict.fromkeys(sorted(mentioned))
         pending += map(result.formulas.definition, mentioned)
     return [*names]
-
-
-def _height(result: Shown, widths: Sequence[int]) -> int:
-    """Return about how many lines a J with columns of these widths takes on a page of 60 columns."""
-    rows = result.formulas.rows
-    if len(rows) == 1:  # a line for each derivative
-        return sum(-(-width // _WIDTH) for width in widths)
-    labels = max(map(len, rows)) + _GAP
-    across = sum(min(width, _WIDTH - labels) + _GAP for width in widths)
-    return -(-across // (_WIDTH - labels)) * (2 + len(rows) * -(-max(widths) // (_WIDTH - labels)))
 
 
 @np.errstate(all="ignore")
