@@ -177,16 +177,12 @@ def live(
         bars = [one_notation(trace.names[n], scalar, drawing.barred) for n in (p.node, p.argument)]
         rule_text = rule(p, trace.names, bars[0], bars[1], trace.several(p.argument)).text
         passes.append(LivePass(indices[p.node], p.position, rule_text, kernels.pull(p.node, p.position)))
-    insides: Mapping[int, LiveInside] = {}
-    if within or formulas:
-        insides = _insides(
-            graph, drawing, trace, kernels, within or _Within(scalar, drawing.barred, frozenset(trace.names.values()))
-        )
+    within = within or (_Within(scalar, drawing.barred, frozenset(trace.names.values())) if formulas else None)
     return LivePage(
-        insides=insides,
+        insides={} if within is None else _insides(graph, indices, drawing, trace, kernels, within),
         title=", ".join(list(graph.outputs)[:_OUTPUTS]),
         scalar=scalar,
-        nodes=tuple(_nodes(graph, trace, kernels, scalar, drawing)),
+        nodes=tuple(_nodes(graph, indices, trace, kernels, scalar, drawing)),
         passes=tuple(passes),
         inputs={name: indices[graph.inputs[name]] for name in appearance(graph)},
         outputs={name: indices[n] for name, n in graph.outputs.items()},
@@ -197,7 +193,7 @@ def live(
         inside=tuple(tuple(indices[n] for n in box.nodes) for box in drawing.boxes),
         rounds=_rounds(drawing, indices, {(p.node, p.position): k for k, p in enumerate(swept.passes)}),
         recurrences=[line.sides for loop in loops.loops for line in recurrence_lines(loop)],
-        corners=tuple(_corners(graph, view.wrt, kernels)),
+        corners=tuple(_corners(graph, indices, view.wrt, kernels)),
         command=command,
         pytorch=_pytorch(system, loops) if formulas else None,
         jacobian=_jacobian(graph, [name for name in appearance(graph) if name in view.wrt], formulas),
@@ -214,13 +210,12 @@ class _Within(NamedTuple):
 
 
 def _insides(
-    graph: Graph, drawing: Picture, trace: Trace, kernels: Kernels, within: _Within
+    graph: Graph, indices: Mapping[Node, int], drawing: Picture, trace: Trace, kernels: Kernels, within: _Within
 ) -> Mapping[int, LiveInside]:
     """Return what the boxes of a drawing open to, by their indices; of many boxes, none."""
     result: dict[int, LiveInside] = {}
     if len(drawing.boxes) > _OPENING or within.depth > _DEEPEST:
         return result
-    indices = {n: k for k, n in enumerate(graph.nodes)}
     for k, box in enumerate(drawing.boxes):
         inner = None
         if len(box.nodes) == 1 and is_call(box.nodes[0]):
@@ -300,8 +295,7 @@ def _rounds(
     }
 
 
-def _corners(graph: Graph, wrt: Sequence[str], kernels: Kernels) -> Iterator[LiveCorner]:
-    indices = {n: k for k, n in enumerate(graph.nodes)}
+def _corners(graph: Graph, indices: Mapping[Node, int], wrt: Sequence[str], kernels: Kernels) -> Iterator[LiveCorner]:
     notation = Notation(readable_names(graph))
     active = active_nodes(graph, [graph.inputs[name] for name in wrt])
     for node in graph.nodes:
@@ -363,8 +357,10 @@ def _scalar(graph: Graph) -> str:
     return name if not others and not y.shape and name.isidentifier() else any_loss(graph)
 
 
-def _nodes(graph: Graph, trace: Trace, kernels: Kernels, scalar: str, drawing: Picture) -> Sequence[LiveNode]:
-    indices, outputs = {n: k for k, n in enumerate(graph.nodes)}, {*graph.outputs.values()}
+def _nodes(
+    graph: Graph, indices: Mapping[Node, int], trace: Trace, kernels: Kernels, scalar: str, drawing: Picture
+) -> Sequence[LiveNode]:
+    outputs = {*graph.outputs.values()}
     # An addition within a sum has the sum's name, and no formula of its own.
     sums = {n: box.nodes[-1] for box in drawing.boxes for n in box.nodes[:-1] if trace.names[n] == box.name}
     notation = Notation({n: name for n, name in trace.names.items() if n not in sums})
