@@ -37,13 +37,13 @@ _ACTIONS = {
     "shift+left": "step(-10)", "shift+right": "step(10)", "enter": "type", "u": "undo", "r": "change('reset')",
     "s": "switch('steps')", "g": "switch('graph')", "n": "pass(1)", "p": "pass(-1)", "c": "change('call')",
     "z": "change('zero')", "d": "descend", "slash": "guide",
-    "pageup": "page(-1)", "pagedown": "page(1)", "escape": "cancel", "q": "leave",
+    "pageup": "page(-1)", "pagedown": "page(1)", "escape": "cancel", "q": "quit",
 }  # fmt: skip
 _CHANGED = {
     "call": "another backward: its vᵀJ is added to .grad; v of this call can be changed",
     "zero": ".grad was zeroed: it holds the last call alone",
 }
-_FIRST = {"shift+tab": "focus_field(-1)", "tab": "focus_field(1)", "ctrl+q": "leave", "ctrl+c": "interrupt"}
+_FIRST = {"shift+tab": "focus_field(-1)", "tab": "focus_field(1)", "ctrl+q": "quit", "ctrl+c": "interrupt"}
 
 
 class Setting(NamedTuple):
@@ -63,8 +63,6 @@ class Guide(ModalScreen[None]):
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape,q,slash,enter", "dismiss", "close"),
-        Binding("down", "scroll(1)", show=False),
-        Binding("up", "scroll(-1)", show=False),
     ]
 
     def __init__(self, topic: str) -> None:
@@ -81,10 +79,6 @@ class Guide(ModalScreen[None]):
         text = plain(topics()[self.topic].text, max(20, self.app.size.width - 8))
         self.query_one("#topic", Static).update(Text(text + "\n\nEsc closes this page."))
         self.query_one("#guide").focus()
-
-    def action_scroll(self, lines: int) -> None:
-        """Scroll by some lines."""
-        self.query_one("#guide").scroll_relative(y=lines, animate=False)
 
 
 class ExplorerApp(App[None]):
@@ -283,7 +277,7 @@ class ExplorerApp(App[None]):
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Leave the keys to the field that is typed into, and to a page of the guide."""
-        if action == "leave":
+        if action == "quit":
             return not self.is_typing
         if action in ("interrupt", "cancel"):
             return True
@@ -378,10 +372,6 @@ class ExplorerApp(App[None]):
         """Scroll the page by a screen."""
         view = self.query_one("#page", VerticalScroll)
         view.scroll_relative(y=count * max(1, view.size.height - 2), animate=False)
-
-    def action_leave(self) -> None:
-        """Leave."""
-        self.exit()
 
     def action_interrupt(self) -> None:
         """Leave, and say that Ctrl-C was typed."""

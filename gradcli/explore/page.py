@@ -177,14 +177,15 @@ def _marked_lines(page: Page, settings: PageSettings, text: str) -> range:
 
 
 def _marked(section: Section, row: int) -> Section:
-    block = section.blocks[0]
+    block, *others = section.blocks
     if isinstance(block, Equations):
-        lines = list(block.lines)
+        lines = [*block.lines]
         first, *rest = lines[row].sides
-        lines[row] = Line((Words((MARK, first)), *rest), lines[row].note, lines[row].strong)
-        return replace(section, blocks=(Equations(tuple(lines)), *section.blocks[1:]))
-    assert isinstance(block, Grid)
-    rows = list(block.rows)
-    cell, *others = rows[row]
-    rows[row] = (Words((MARK, cell)), *others)
-    return replace(section, blocks=(Grid(block.header, tuple(rows)), *section.blocks[1:]))
+        lines[row] = replace(lines[row], sides=(Words((MARK, first)), *rest))
+        block = Equations(tuple(lines))
+    elif isinstance(block, Grid):
+        rows = [*block.rows]
+        first, *rest = rows[row]
+        rows[row] = (Words((MARK, first)), *rest)
+        block = Grid(block.header, tuple(rows))
+    return replace(section, blocks=(block, *others))

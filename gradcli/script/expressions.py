@@ -101,13 +101,9 @@ class Expressions:
 
         With `or_function` the operand may be a call of an imported function, whose name is returned.
         """
-        site, is_custom = operation.site, operation.is_opaque
-        result, operands = self.of(site), self.operands(site)
-        if result is not None and isinstance(result.node, ast.Call):
-            called = "" if site.is_module else last_name(result.node.func)
-            if not (is_custom or site.is_module or _is_called(operation, called)):
-                return ""
-        if not 0 <= i < len(operands):
+        site, operands, call = operation.site, self.operands(operation.site), self.call(operation.site)
+        is_known = call is None or operation.is_opaque or site.is_module or _is_called(operation, last_name(call))
+        if not is_known or not 0 <= i < len(operands):
             return ""
         return variable(operands[i]) or (self.function(site, operands[i]) if or_function else "")
 
@@ -116,23 +112,28 @@ class Expressions:
         is_imported = isinstance(node, ast.Call) and _root(node.func) in self.file(site.file).imported
         return last_name(node.func) if isinstance(node, ast.Call) and is_imported else ""
 
+    def call(self, site: CallSite) -> ast.Call | None:
+        """Return the call that is computed at a place; None for anything else."""
+        result = self.of(site)
+        return result.node if result is not None and isinstance(result.node, ast.Call) else None
+
     def called(self, site: CallSite) -> str:
         """Return the name of the function that is called at a place; "" for anything else."""
-        result = self.of(site)
-        return last_name(result.node.func) if result is not None and isinstance(result.node, ast.Call) else ""
+        call = self.call(site)
+        return "" if call is None else last_name(call)
 
     def is_call_of(self, site: CallSite, module: str) -> bool:
         """Return whether a module itself is called at a place, and not one that contains it."""
-        result = self.of(site)
-        called = variable(result.node.func) if result is not None and isinstance(result.node, ast.Call) else ""
+        call = self.call(site)
+        called = "" if call is None else variable(call.func)
         return bool(site.is_module and called) and f".{module}".endswith(f".{called}")
 
     def call_name(self, site: CallSite, module: str) -> str:
         """Return the name of a module's output in one of its calls: D(fake).0 of D.0, D(fake) of D itself."""
-        result = self.of(site)
-        if result is None or not site.is_module or not isinstance(result.node, ast.Call):
+        call = self.call(site)
+        if call is None or not site.is_module:
             return module
-        written, called = _plain_call(result.node), variable(result.node.func)
+        written, called = _plain_call(call), variable(call.func)
         before, called_here, rest = f".{module}.".rpartition(f".{called}.")
         if not (written and called_here) or len(written) > _LONG or "[" in written:
             return module
@@ -208,9 +209,7 @@ def _read(source: str) -> File:
 def _loops(tree: ast.AST) -> Iterator[LoopSpan]:
     for node in ast.walk(tree):
         match node:
-            case ast.For(target, iterable):
-                index = _index(target, iterable)
-            case ast.ListComp(generators=[ast.comprehension(target, iterable)]):
+            case ast.For(target, iterable) | ast.ListComp(generators=[ast.comprehension(target, iterable)]):
                 index = _index(target, iterable)
             case ast.While():
                 index = ""

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Callable, Mapping
-from copy import deepcopy
 from decimal import Decimal
 from functools import partial
 from itertools import islice
@@ -231,24 +231,14 @@ class Operands:
 # The expressions of the script
 
 
-class _WithoutTorch(ast.NodeTransformer):
-    """Writes exp for torch.exp."""
-
-    def visit_Attribute(self, node: ast.Attribute) -> ast.expr:
-        """Return the name alone of an attribute of `torch`."""
-        if isinstance(node.value, ast.Name) and node.value.id == "torch":
-            return ast.Name(node.attr, node.ctx)
-        self.generic_visit(node)
-        return node
-
-
 def node_of(expression: ast.expr, meaning: Meaning) -> Node | None:
     """Return the node of an expression that is a formula of the script's names; None where it is none."""
     inside = [n for c in ast.walk(expression) if isinstance(c, ast.Compare) for n in ast.walk(c)]
     names = {n.id: n in inside for n in ast.walk(expression) if isinstance(n, ast.Name) and n.id != "torch"}
     scope = {name: node for name, compared in names.items() if (node := meaning(name, compared)) is not None}
+    formula = re.sub(r"(?<![\w.])torch\.", "", ast.unparse(expression))  # exp for torch.exp
     try:
-        return build(read_expression(Source(ast.unparse(_WithoutTorch().visit(deepcopy(expression))))), scope)
+        return build(read_expression(Source(formula)), scope)
     except InputError:
         return None
 

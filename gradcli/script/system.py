@@ -123,8 +123,7 @@ class Recorded:
     @property
     def leaves(self) -> set[str]:
         """The names of the inputs that gradients flow into, requested or not."""
-        results = {q for o in self.record.operations for q in o.results}
-        return {name for q, name in self.names.items() if q not in results}
+        return {name for q, name in self.names.items() if q not in self.record.producers}
 
     @property
     def retained(self) -> tuple[str, ...]:
@@ -136,8 +135,7 @@ class Recorded:
     @property
     def kept_gradients(self) -> dict[int, Array]:
         """The gradients that intermediates keep, by quantity."""
-        results = {q for o in self.record.operations for q in o.results}
-        kept = [*self.call.retained, *(c for c in self.call.leaves if c.quantity in results)]
+        kept = [*self.call.retained, *(c for c in self.call.leaves if c.quantity in self.record.producers)]
         return {c.quantity: c.after.array for c in kept if c.after is not None}
 
     def target(self, node: Node) -> str | None:

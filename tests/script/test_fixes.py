@@ -23,7 +23,7 @@ from gradcli.pytorch.messages import _table as messages
 from gradcli.pytorch.record import Recorder
 from gradcli.pytorch.session import run
 from gradcli.script.errors.source import changed
-from gradcli.script.errors.why import _answers, _function, _of_python
+from gradcli.script.errors.why import _function, _rows
 from gradcli.script.errors.why import answer as answer_known
 from gradcli.script.errors.why import why as why_known
 from gradcli.script.explainer import knows
@@ -74,8 +74,8 @@ def test_there_are_enough():
 
 
 def test_what_the_table_of_answers_names_is_there():
-    assert {*_answers()} <= {*messages()}
-    known = [*_answers().values(), *_of_python().values()]
+    assert {*_rows("error")} <= {*messages()}
+    known = [*_rows("error").values(), *_rows("text").values()]
     assert {row.topic for row in known} - {""} <= {*topics()}
     rows = [line for row in known for line in row.parts]
     assert {word for word, _ in rows} == {"why", "fix", "change", "edit", "resize", "tell"}

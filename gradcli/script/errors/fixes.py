@@ -135,9 +135,7 @@ def weighted(text: Text, call: ast.Call) -> tuple[str, ast.expr | None]:
 
 def recorded(text: Text) -> list[Change]:
     """Write enable_grad for the no_grad of a block around a line, or of a decorator, and switch recording on."""
-    blocks = [item.context_expr for block in text.around(ast.With) for item in block.items]
-    functions = [d for function in text.around(ast.FunctionDef) for d in function.decorator_list]
-    for off in [e for e in (*blocks, *functions) if last_name(e) in _OFF][:1]:
+    for off in [e for e in text.contexts() if last_name(e) in _OFF][:1]:
         return text.edited(edits.renamed(off, "enable_grad"))
     switches = [c for s in parts(text.tree, ast.Expr) for c in calls(s, "set_grad_enabled")]
     above = [c for c in switches if c.args and c.lineno < text.line]

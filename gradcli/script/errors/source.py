@@ -125,6 +125,11 @@ class Text:
             if isinstance(n, kinds) and n.lineno <= self.line <= (n.end_lineno or 0):
                 yield n
 
+    def contexts(self) -> list[ast.expr]:
+        """Return what the line runs in: the managers of the blocks around it, and the decorators of its functions."""
+        managers = [item.context_expr for block in self.around(ast.With) for item in block.items]
+        return managers + [d for function in self.around(ast.FunctionDef) for d in function.decorator_list]
+
     def expression(self, site: CallSite) -> ast.expr | ast.AugAssign | None:
         """Return the expression that is computed at a place."""
         nodes: list[Any] = parts(self.tree, ast.expr, ast.AugAssign)

@@ -83,9 +83,7 @@ def without_view(at: Failure) -> list[Change]:
 
 def is_unrecorded(text: Text) -> bool:
     """Return whether a line stands in a block of torch.no_grad(), or in a function with that decorator."""
-    blocks = [item.context_expr for block in text.around(ast.With) for item in block.items]
-    functions = [d for function in text.around(ast.FunctionDef) for d in function.decorator_list]
-    return any(last_name(e) == "no_grad" for e in (*blocks, *functions))
+    return any(last_name(e) == "no_grad" for e in text.contexts())
 
 
 def kept_leaves(text: Text) -> list[Change]:

@@ -46,7 +46,7 @@ def answer(error: BaseException, script: Script, knows: Knows) -> Answer | None:
 def _answered(error: BaseException, script: Script, knows: Knows) -> Iterator[tuple[Failure, Row, Answer | None]]:
     """Yield where an error arose, and those that caused it, each with its row and the answer to it."""
     for e in _chain(error):
-        is_known = knows(e, Names()).key in _answers() or any(re.search(p, message_of(e)) for p in _of_python())
+        is_known = knows(e, Names()).key in _rows("error") or any(re.search(p, message_of(e)) for p in _rows("text"))
         at = Failure.of(e, script, knows) if is_known else None
         row, facts = _row(at) if at is not None else (None, ())
         if at is not None and row is not None:
@@ -82,13 +82,13 @@ class Row(NamedTuple):
 def _row(at: Failure) -> tuple[Row | None, Sequence[Any]]:
     """Return the row of an error, and the facts that its functions take."""
     if at.known.key and not at.known.is_live:
-        row = _answers().get(at.known.key)
+        row = _rows("error").get(at.known.key)
         return row, at.known.facts if row is not None else ()
-    found = ((re.search(pattern, at.message), row) for pattern, row in _of_python().items())
+    found = ((re.search(pattern, at.message), row) for pattern, row in _rows("text").items())
     of_python = next(((row, match.groups()) for match, row in found if match), (None, ()))
     if not at.known.is_live:
         return of_python
-    if of_python[0] is not None or (row := _answers().get(at.known.key)) is None:
+    if of_python[0] is not None or (row := _rows("error").get(at.known.key)) is None:
         return of_python
     known = facts(at)
     texts = [part for part in row.parts if "gradcli" not in part[1]]  # which tells of the emulation
@@ -96,19 +96,11 @@ def _row(at: Failure) -> tuple[Row | None, Sequence[Any]]:
 
 
 @cache
-def _answers() -> dict[str, Row]:
-    """Return the answers to errors of gradcli's `torch`, by their keys in `messages.txt`."""
-    return _rows("error")
-
-
-@cache
-def _of_python() -> dict[str, Row]:
-    """Return the answers to errors that Python raises, which have no key, by patterns of their texts."""
-    return _rows("text")
-
-
 def _rows(kind: str) -> dict[str, Row]:
-    """Return the rows of `answers.txt` of a kind: `error` with a key, or `text` with a pattern."""
+    """Return the rows of `answers.txt` of a kind, for errors of gradcli's `torch`, or for those that Python raises.
+
+    An `error` has a key of `messages.txt`, a `text` a pattern, as what Python raises has no key.
+    """
     result: dict[str, Row] = {}
     for paragraph in Path(__file__).with_name("answers.txt").read_text("utf-8").strip().split("\n\n"):
         lines = re.split(r"\n(?=(?:error|why|fix|change|edit|resize|tell|more): )", paragraph)
