@@ -155,30 +155,24 @@ def run(command: click.Command, arguments: Sequence[str] | None = None) -> int:
 
 def _input_error(error: click.ClickException, typed_words: Sequence[str]) -> InputError:
     """Return an error of click's as an `InputError`, with a hint."""
+    from gradcli.cli.corrections import value_of
+
     context = getattr(error, "ctx", None)
     if isinstance(error, click.NoSuchOption) and context and (result := _option_error(error, context, typed_words)):
         return result
     path = context.command_path if context else " ".join(["gradcli", *typed_words[:1]])
-    options, text = _about(error, typed_words)
-    # The typed word where click expects one of a few words, and these.
-    word, known = text, getattr(getattr(getattr(error, "param", None), "type", None), "choices", [])
-    if isinstance(error, click.NoSuchOption) and context:
-        word, known = _MEANT.get(error.option_name, error.option_name), _options(context.command)
+    parameter, options = getattr(error, "param", None), tuple[str, ...]()
+    word = text = None  # what is typed where click expects one of a few words
+    known = getattr(getattr(parameter, "type", None), "choices", [])
+    if isinstance(error, click.NoSuchOption | click.BadOptionUsage):
+        options = (error.option_name,)
+        if isinstance(error, click.NoSuchOption) and context:
+            word, known = _MEANT.get(error.option_name, error.option_name), _options(context.command)
+    elif isinstance(parameter, click.Option):
+        options = tuple(parameter.opts)
+        word = text = None if isinstance(error, click.MissingParameter) else value_of(options, typed_words)
     near = did_you_mean(word, [*known]) if word and known else None
     return InputError(_message(error), hint=near or f"`{path} --help` shows what it takes", options=options, text=text)
-
-
-def _about(error: click.ClickException, typed_words: Sequence[str]) -> tuple[tuple[str, ...], str | None]:
-    """Return the options that an error of click's is about, and the text of a value that is wrong."""
-    from gradcli.cli.corrections import value_of
-
-    if isinstance(error, click.NoSuchOption | click.BadOptionUsage):
-        return (error.option_name,), None
-    parameter = getattr(error, "param", None)
-    if not isinstance(parameter, click.Option):
-        return (), None
-    options = tuple(parameter.opts)
-    return options, None if isinstance(error, click.MissingParameter) else value_of(options, typed_words)
 
 
 def _message(error: click.ClickException) -> str:

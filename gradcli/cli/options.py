@@ -140,11 +140,9 @@ def system_options_with(formats: Sequence[str], help_text: str) -> Callable[[Com
     return gathered("options", SystemOptions, (*_SYSTEM, style_option(formats, help_text)))
 
 
-def style_option(formats: Sequence[str], help_text: str, default: str | None = None) -> Callable[[Command], Command]:
+def style_option(formats: Sequence[str], help_text: str) -> Callable[[Command], Command]:
     """Return the option of the format."""
-    shown = default is not None
-    kind = click.Choice(formats)
-    return click.option("-f", "--format", "style", type=kind, default=default, show_default=shown, help=help_text)
+    return click.option("-f", "--format", "style", type=click.Choice(formats), help=help_text)
 
 
 def format_of(style: str | None, output: str | None, endings: Mapping[str, str], option: str = "-f") -> str | None:

@@ -289,14 +289,11 @@ class Text:
     def before(self, statement: ast.stmt, *new: str) -> list[Change]:
         """Return a statement with lines before it, indented as it is; that of a loop in one line gets its own line."""
         line, head = self.lines[statement.lineno - 1], self.head(statement)
-        if not head.strip():
-            return [self._instead(statement.lineno, *(head + n if n else n for n in new), line)]
-        indent = " " * (len(line) - len(line.lstrip()) + 4)
-        return [self._instead(statement.lineno, head.rstrip(), *(indent + n for n in new), indent + line[len(head) :])]
-
-    def _instead(self, line: int, *new: str) -> Change:
-        """Return other lines instead of one."""
-        return Change(self.file, line, line, new)
+        lines = (*(head + n if n else n for n in new), line)
+        if head.strip():
+            indent = " " * (len(line) - len(line.lstrip()) + 4)
+            lines = (head.rstrip(), *(indent + n for n in new), indent + line[len(head) :])
+        return [Change(self.file, statement.lineno, statement.lineno, lines)]
 
     def without(self, statements: Sequence[ast.stmt]) -> list[Change]:
         """Return the lines of statements as removed, those that follow one another as one change."""

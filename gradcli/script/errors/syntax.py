@@ -126,10 +126,9 @@ def last_name(node: ast.AST) -> str:
     return callee.attr if isinstance(callee, ast.Attribute) else callee.id if isinstance(callee, ast.Name) else ""
 
 
-def decorators(node: ast.AST, *names: str) -> list[ast.expr]:
-    """Return the decorators in a node, in their order; only those of some names, where names are given."""
-    result = [d for n in ast.walk(node) for d in getattr(n, "decorator_list", ()) if last_name(d) in names or not names]
-    return sorted(result, key=start)
+def decorators(node: ast.AST) -> list[ast.expr]:
+    """Return the decorators in a node, in their order."""
+    return sorted((d for n in ast.walk(node) for d in getattr(n, "decorator_list", ())), key=start)
 
 
 def owner_of(call: ast.Call) -> ast.expr | None:
