@@ -44,10 +44,6 @@ def first(how: str) -> Rule:
     return write
 
 
-def _clamp(w: InstructionWriter, x: str, low: str, high: str) -> str:
-    return first("ole")(w, first("oge")(w, x, low), high)
-
-
 def _softplus(w: InstructionWriter, x: str) -> str:
     # log(1 + exp(-|x|)) is right on both sides, and NaN where x is.
     small = w.call("log1p", w.call("exp", w.do("fneg", w.call("llvm.fabs", x))))
@@ -102,7 +98,7 @@ EXPRESSIONS: dict[str, Rule] = {
     "softplus": _softplus,
     "maximum": first("ogt"),
     "minimum": first("olt"),
-    "clamp": _clamp,
+    "clamp": lambda w, x, low, high: first("ole")(w, first("oge")(w, x, low), high),
     "where": lambda w, condition, a, b: w.select(w.condition(condition), w.numeric(a), w.numeric(b)),
     "mod": lambda w, a, b: _remainder(w, a, b)[0],
     "heaviside": _heaviside,

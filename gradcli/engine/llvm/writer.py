@@ -357,7 +357,8 @@ class InstructionWriter:
         if array.buffer == "u":
             return self._address("%u", offset)
         if array.buffer == "w":
-            return self._address(self._row(offset), inside)
+            row = self._address("%w", offset if offset == 0 else self.new(f"mul nsw i64 {offset}, %T"))
+            return self._address(row, inside)
         assert isinstance(array.buffer, int)
         if not isinstance(offset, int) or not array.index.ndim:
             self.read_by.setdefault(array.buffer, set()).add(self.parts)
@@ -365,10 +366,6 @@ class InstructionWriter:
         if self.ahead:
             self._prefetch(self._address(pointer, _AHEAD))
         return pointer
-
-    def _row(self, offset: Counter) -> str:
-        """Return where a row of the scratch array begins."""
-        return self._address("%w", offset if offset == 0 else self.new(f"mul nsw i64 {offset}, %T"))
 
     def _start(self, buffer: int, offset: Counter) -> str:
         """Return where a row of an input or output begins."""

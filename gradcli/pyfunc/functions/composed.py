@@ -124,8 +124,6 @@ COMPOSED |= {
     np.divmod: lambda a, b: (np.floor_divide(a, b), np.remainder(a, b)),
     np.cross: _cross,
     np.nonzero: _nonzero,
-    np.flatnonzero: lambda a: _nonzero(np.ravel(a))[0],
-    np.argwhere: lambda a: np.transpose(_nonzero(a)),
     np.searchsorted: _searchsorted,
     np.partition: lambda a, kth, axis=-1, **_: np.take_along_axis(a, np.argsort(a, axis), axis),
     np.interp: _interp,

@@ -11,6 +11,7 @@ import numpy as np
 from gradcli.errors import InputError
 from gradcli.graph import construct
 from gradcli.graph.construct import broadcast, one_axis, reshape
+from gradcli.graph.index_arrays import IndexArray, take
 from gradcli.graph.node import Node
 from gradcli.pyfunc.functions.arguments import Axis, axes_in, number, rule
 from gradcli.pyfunc.tape import aside
@@ -112,13 +113,7 @@ def _repeat(a: Any, repeats: Any, axis: int | None = None) -> Node:
     x = lift(a)
     x = reshape(x, (x.size,)) if axis is None else x
     i = one_axis(0 if axis is None else int(axis), len(x.shape))
-    return _taken(x, np.repeat(np.arange(x.shape[i]), repeats), i)
-
-
-def _taken(x: Node, where: Any, axis: int) -> Node:
-    from gradcli.graph.index_arrays import IndexArray, take
-
-    return take(x, axis, IndexArray.of(where))
+    return take(x, i, IndexArray.of(np.repeat(np.arange(x.shape[i]), repeats)))
 
 
 @rule(np.tile)
@@ -134,7 +129,7 @@ def _roll(a: Any, shift: Any, axis: Any = None) -> Node:
     flat = np.roll(np.arange(x.size).reshape(x.shape), shift, axis)
     if axis is not None and not isinstance(axis, tuple) and not isinstance(shift, tuple):
         return FUNCTIONS["roll"](x, int(shift), one_axis(int(axis), len(x.shape)))
-    return _taken(reshape(x, (x.size,)), flat, 0)
+    return take(reshape(x, (x.size,)), 0, IndexArray.of(flat))
 
 
 def _triangle(op: str) -> Callable[..., Node]:
@@ -152,7 +147,7 @@ def _pad(array: Any, pad_width: Any, mode: str = "constant", **settings: Any) ->
     if mode != "constant":
         if mode not in ("edge", "reflect", "symmetric", "wrap") or settings.get("reflect_type", "even") != "even":
             raise InputError(f'`np.pad` with `mode="{mode}"` is not supported')
-        return _taken(reshape(x, (x.size,)), numbers - 1, 0)
+        return take(reshape(x, (x.size,)), 0, IndexArray.of(numbers - 1))
     inside = np.argwhere(numbers)
     corner = inside.min(axis=0) if len(inside) else np.zeros(numbers.ndim, int)
     key = tuple(range(int(i), int(i) + n) for i, n in zip(corner, x.shape, strict=True))

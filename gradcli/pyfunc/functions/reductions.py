@@ -72,11 +72,16 @@ def _spread(op: str) -> Callable[..., Node]:
 RULES[np.var], RULES[np.std] = _spread("var"), _spread("std")
 
 
+def _line(a: Any, axis: int | None) -> tuple[Node, int]:
+    """Return an array and one of its axes; without an axis, the flattened array."""
+    x = number(a)
+    x = reshape(x, (x.size,)) if axis is None else x
+    return x, one_axis(int(axis or 0), len(x.shape))
+
+
 def _cumulative(op: str, usual: int | None) -> Callable[..., Node]:
     def build(a: Any, axis: int | None = usual, dtype: Any = None, out: Any = None) -> Node:
-        x = number(a)
-        x = reshape(x, (x.size,)) if axis is None else x
-        return construct.cumulative(op, x, one_axis(0 if axis is None else int(axis), len(x.shape)))
+        return construct.cumulative(op, *_line(a, axis))
 
     return build
 
@@ -97,11 +102,11 @@ RULES[np.all] = lambda a, axis=None, out=None, keepdims=False, **_: compare(
 RULES[np.count_nonzero] = lambda a, axis=None, *, keepdims=False: _count(a, axis, keepdims)
 
 
-@rule(np.sort)
-def _sort(a: Any, axis: int | None = -1, kind: Any = None, order: Any = None, **_: Any) -> Node:
-    x = number(a)
-    x = reshape(x, (x.size,)) if axis is None else x
-    return construct.ordered("sort", x, one_axis(-1 if axis is None else axis, len(x.shape)), False)
+def _ordered(op: str, a: Any, axis: int | None = -1, kind: Any = None, order: Any = None, **_: Any) -> Node:
+    return construct.ordered(op, *_line(a, axis), False)
+
+
+RULES[np.sort], RULES[np.argsort] = partial(_ordered, "sort"), partial(_ordered, "argsort")
 
 
 @rule(np.median)
@@ -118,19 +123,9 @@ def _median(a: Any, axis: Axis = None, out: Any = None, overwrite_input: bool = 
 
 
 def _argument(op: str, a: Any, axis: int | None = None, out: Any = None, *, keepdims: Any = False) -> Node:
-    x = number(a)
-    flat = reshape(x, (x.size,)) if axis is None else x
-    i = one_axis(0 if axis is None else int(axis), len(flat.shape))
-    return kept(
-        construct.argument(op, flat, i), x, axes_of(None if axis is None else i, len(x.shape)), keepdims is True
-    )
+    x, (flat, i) = number(a), _line(a, axis)
+    axes = axes_of(None if axis is None else i, len(x.shape))
+    return kept(construct.argument(op, flat, i), x, axes, keepdims is True)
 
 
 RULES[np.argmax], RULES[np.argmin] = partial(_argument, "argmax"), partial(_argument, "argmin")
-
-
-@rule(np.argsort)
-def _argsort(a: Any, axis: int | None = -1, kind: Any = None, order: Any = None, **_: Any) -> Node:
-    x = number(a)
-    x = reshape(x, (x.size,)) if axis is None else x
-    return construct.ordered("argsort", x, one_axis(-1 if axis is None else axis, len(x.shape)), False)

@@ -19,13 +19,7 @@ from gradcli.pyfunc.functions.arguments import UNSET, boolean, number, rule
 from gradcli.pyfunc.tracer import OPS, RULES, UFUNCS, lift
 from gradcli.vocabulary import FUNCTIONS
 
-_DEGREE = const("pi") / 180
-
-
-def _elementwise(name: str) -> Callable[..., Node]:
-    """Return the rule of a ufunc that the vocabulary has under NumPy's name."""
-    build = FUNCTIONS[name]
-    return lambda *args: build(*map(number, args))
+_DEGREE, _LOG2 = const("pi") / 180, call("log", 2)
 
 
 def _compared(op: str) -> Callable[..., Node]:
@@ -37,11 +31,8 @@ def _joined(op: str) -> Callable[..., Node]:
 
 
 def _defined(build: Callable[..., Node]) -> Callable[..., Node]:
+    """Return the rule of a ufunc that is built of nodes, as the vocabulary does."""
     return lambda *args: build(*map(number, args))
-
-
-def _copysign(a: Node, b: Node) -> Node:
-    return construct.where(b < 0, -call("abs", a), call("abs", a))
 
 
 def _xlogy(a: Node, b: Node) -> Node:
@@ -49,12 +40,14 @@ def _xlogy(a: Node, b: Node) -> Node:
 
 
 for _name in (u for u in dir(np) if isinstance(getattr(np, u), np.ufunc) and u in FUNCTIONS):
-    UFUNCS[getattr(np, _name).__name__] = _elementwise(_name)
     _build = FUNCTIONS[_name]
+    UFUNCS[getattr(np, _name).__name__] = _defined(_build)
     if isinstance(_build, partial) and len(_build.args) == 1 and _name not in ("maximum", "minimum"):
         OPS[getattr(np, _name).__name__] = _build.args[0]
 OPS |= {"maximum": "maximum", "minimum": "minimum"}
-UFUNCS |= {name: _elementwise(name) for name in ("erf", "erfc", "gammaln", "loggamma", "gamma", "psi", "expit", "ndtr")}
+UFUNCS |= {
+    name: _defined(FUNCTIONS[name]) for name in ("erf", "erfc", "gammaln", "loggamma", "gamma", "psi", "expit", "ndtr")
+}
 UFUNCS |= {
     "matmul": lambda a, b: construct.matmul(number(a), number(b)),
     "vecdot": lambda a, b: construct.reduce("sum", p := number(a) * number(b), (len(p.shape) - 1,)),
@@ -69,21 +62,21 @@ UFUNCS |= {
     "logical_xor": lambda a, b: compare("ne", *(cast(boolean(x), "float64") for x in (a, b))),
     "bitwise_xor": lambda a, b: compare("ne", *(cast(boolean(x), "float64") for x in (a, b))),
     **dict.fromkeys(("positive", "conjugate", "real", "real_if_close", "copy"), lambda x: call("identity", number(x))),
-    "float_power": _elementwise("power"),
-    "rint": _elementwise("round"),
+    "float_power": _defined(FUNCTIONS["power"]),
+    "rint": _defined(FUNCTIONS["round"]),
     "fmax": _defined(lambda a, b: call("maximum", a, b)),
     "fmin": _defined(lambda a, b: call("minimum", a, b)),
     "exp2": _defined(lambda x: call("pow", 2, x)),
     "reciprocal": _defined(lambda x: call("div", 1, x)),
-    "logaddexp2": _defined(lambda a, b: call("logaddexp", a * _log2(), b * _log2()) / _log2()),
-    "copysign": _defined(_copysign),
+    "logaddexp2": _defined(lambda a, b: call("logaddexp", a * _LOG2, b * _LOG2) / _LOG2),
+    "copysign": _defined(lambda a, b: construct.where(b < 0, -call("abs", a), call("abs", a))),
     **dict.fromkeys(("radians", "deg2rad"), _defined(lambda x: x * _DEGREE)),
     **dict.fromkeys(("degrees", "rad2deg"), _defined(lambda x: x / _DEGREE)),
     "isnan": _defined(lambda x: compare("ne", x, x)),
     "isinf": _defined(lambda x: compare("eq", call("abs", x), const(math.inf))),
     "isfinite": _defined(lambda x: compare("lt", call("abs", x), const(math.inf))),
     "signbit": _defined(lambda x: x < 0),
-    "sign": _elementwise("sign"),
+    "sign": _defined(FUNCTIONS["sign"]),
     # scipy.special
     "logit": _defined(lambda x: call("log", x / (1 - x))),
     "log_expit": _defined(lambda x: call("logsigmoid", x)),
@@ -96,10 +89,6 @@ UFUNCS |= {
     "log_ndtr": _defined(lambda x: call("log", call("ndtr", x))),
     "exprel": _defined(lambda x: construct.corner(construct.equal(x, 0), 1, call("expm1", x) / x)),
 }
-
-
-def _log2() -> Node:
-    return call("log", 2)
 
 
 @rule(np.where)
