@@ -65,8 +65,7 @@ def run(
     arrays: Sequence[Array] = (),
 ) -> Tensor:
     """Return the result of a recipe for operands and numbers, recorded under a name as `apply` does."""
-    is_plain = Mode.is_plain and not Recorder.explains
-    if not is_plain and Mode.tracer is not None:
+    if not Mode.is_plain and Mode.tracer is not None:
         return Mode.tracer(recipe, operands, numbers)[0]
     values: Sequence[Array] = ()
     if shown is not None:
@@ -86,10 +85,7 @@ def run(
         else:
             result = like_operands(result, arrays) if recipe.is_elementwise else np.ascontiguousarray(result)
             out = new(result)
-    if is_plain:
-        _attach_history(out, recipe, operands, name, numbers)
-    else:
-        noted_results((out,), recipe, operands, name, numbers)
+    noted(out, recipe, operands, name, numbers)
     if len(values) > 1 and isinstance(step := out._fn, Step):
         step.residuals = values[1:]
         step.beside = [None if isinstance(x, np.ndarray) else (x._memory, x._memory.version, x._a) for x in operands]
@@ -98,13 +94,8 @@ def run(
 
 def noted(out: Tensor, recipe: Recipe, operands: Sequence[Any], name: str, numbers: Sequence[Any] = ()) -> Tensor:
     """Return the result of a recipe, recorded if one of its operands requires a gradient."""
-    if Mode.is_plain and not Recorder.explains:
-        return _attach_history(out, recipe, operands, name, numbers)
-    return noted_results((out,), recipe, operands, name, numbers)[0]
-
-
-def _attach_history(out: Tensor, recipe: Recipe, operands: Sequence[Any], name: str, numbers: Sequence[Any]) -> Tensor:
-    """Return a result with its step, where no mode and no explanation takes more: the way of what is called most."""
+    if not Mode.is_plain or Recorder.explains:
+        return noted_results((out,), recipe, operands, name, numbers)[0]
     if Mode.grad and not out._inference:
         active = tuple([i for i, x in enumerate(operands) if not isinstance(x, np.ndarray) and x.requires_grad])
         if active and out._a.dtype.kind == "f":

@@ -219,6 +219,7 @@ class Tensor(TensorBase):
     # What Python asks
 
     def item(self) -> Any:
+        check_unmapped("item of a map", self)
         raise_if(self._a.size != 1, "item of several elements", self._a.size)
         return self._number(".item()")
 
