@@ -30,13 +30,13 @@ from gradcli.pytorch.nn.table import rows
 from gradcli.pytorch.tables import pytorch_names
 
 _MODULES = """
-amp autograd autograd.anomaly_mode autograd.forward_ad autograd.function autograd.functional autograd.gradcheck
+amp autograd autograd.forward_ad autograd.function autograd.functional autograd.gradcheck
 autograd.graph cuda distributions func functional linalg nn nn.functional nn.init nn.utils nn.utils.rnn optim
 optim.lbfgs optim.lr_scheduler special testing utils utils.checkpoint utils.data version
 """
 # What is in a module of another name.
 _OTHERS = {
-    "autograd": "autograd.variable",
+    "autograd": "autograd.anomaly_mode autograd.variable",
     "modes": "autograd.grad_mode",
     "utils": "backends utils.model_zoo",
     "nn.containers": "nn.parallel nn.parallel.data_parallel",

@@ -10,13 +10,12 @@ import numpy as np
 from gradcli.pytorch import names
 from gradcli.pytorch.backward import Call, Contribution
 from gradcli.pytorch.messages import missing_if, raise_if, torch_error, warn
-from gradcli.pytorch.modes import Mode
+from gradcli.pytorch.modes import Mode, _Lasting, _Switch
 from gradcli.pytorch.record import Recorder, edge_of
 from gradcli.pytorch.tensor import Tensor, alias, new
 
-__all__ = ["Variable", "backward", "grad"]
+__all__ = ["Variable", "backward", "detect_anomaly", "grad", "set_detect_anomaly"]
 ELSEWHERE = {"Function": "autograd.function"} | dict.fromkeys(("gradcheck", "gradgradcheck"), "autograd.gradcheck")
-ELSEWHERE |= dict.fromkeys(("detect_anomaly", "set_detect_anomaly"), "autograd.anomaly_mode")
 ELSEWHERE |= dict.fromkeys(("enable_grad", "inference_mode", "no_grad", "set_grad_enabled"), "modes")
 
 
@@ -137,3 +136,21 @@ class Variable(metaclass=_VariableType):
 
 
 Variable.__module__ = "torch.autograd"
+
+
+class set_detect_anomaly(_Lasting):
+    """Search for nan in gradients."""
+
+    def __init__(self, mode: bool, check_nan: bool = True) -> None:
+        super().__init__(anomaly=bool(mode), check_nan=bool(check_nan))
+
+
+class detect_anomaly(_Switch):
+    """Search for nan in gradients in a block."""
+
+    def __init__(self, check_nan: bool = True) -> None:
+        super().__init__(anomaly=True, check_nan=bool(check_nan))
+        warn("anomaly detection")
+
+
+set_detect_anomaly.__module__ = detect_anomaly.__module__ = "torch.autograd.anomaly_mode"
