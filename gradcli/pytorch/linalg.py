@@ -8,11 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from gradcli.graph.matrices import cholesky as cholesky_node
-from gradcli.graph.matrices import eigvalsh as eigvalsh_node
-from gradcli.graph.matrices import eigvecsh as eigvecsh_node
-from gradcli.graph.matrices import singular_vectors
-from gradcli.graph.matrices import svdvals as svdvals_node
+from gradcli.graph import matrices
 from gradcli.pytorch.calls import call_function, check_numbers, set_grad_fn_name
 from gradcli.pytorch.dispatch import return_type
 from gradcli.pytorch.messages import missing_if, raise_if, torch_error
@@ -97,7 +93,7 @@ def cholesky(A: Any, *, upper: bool = False) -> Tensor:
     """
     a = _symmetric(check_matrix("linalg.cholesky", A), "U" if upper else "L")
     symmetric = (a + a.mT) / 2
-    factor: Any = apply("cholesky", cholesky_node, (symmetric,), (), "LinalgCholeskyExBackward0")
+    factor: Any = apply("cholesky", matrices.cholesky, (symmetric,), (), "LinalgCholeskyExBackward0")
     if bad := np.argwhere(~(factor._a[..., 0].diagonal(axis1=-2, axis2=-1) > 0)).tolist():
         element = f"(Batch element {bad[0][0]}): " * (A.dim() > 2)
         raise torch_error("matrix that is not positive-definite", element, bad[0][-1] + 1, kind=LinAlgError)
@@ -157,12 +153,14 @@ def qr(A: Any, mode: str = "reduced") -> Any:
 
 def eigh(A: Any, UPLO: str = "L") -> Any:
     """Return the eigenvalues of symmetric matrices in ascending order, and their eigenvectors, with LAPACK's signs."""
-    return _EIGH(eigvalsh(A, UPLO), apply("eigvecsh", eigvecsh_node, (_symmetric(A, UPLO),), (), "LinalgEighBackward0"))
+    return _EIGH(
+        eigvalsh(A, UPLO), apply("eigvecsh", matrices.eigvecsh, (_symmetric(A, UPLO),), (), "LinalgEighBackward0")
+    )
 
 
 def eigvalsh(A: Any, UPLO: str = "L") -> Tensor:
     """Return the eigenvalues of symmetric matrices in ascending order."""
-    return apply("eigvalsh", eigvalsh_node, (_symmetric(A, UPLO),), (), "LinalgEighBackward0")
+    return apply("eigvalsh", matrices.eigvalsh, (_symmetric(A, UPLO),), (), "LinalgEighBackward0")
 
 
 def _symmetric(A: Any, UPLO: str) -> Any:
@@ -180,7 +178,7 @@ def svd(A: Any, full_matrices: bool = True) -> Any:
     """Return U, the singular values in descending order, and Vh with A = U @ diag(S) @ Vh, with LAPACK's signs."""
     s = svdvals(A)
     u, vh = (
-        apply(op, partial(singular_vectors, op, full=full_matrices), (A,), full_matrices, "LinalgSvdBackward0")
+        apply(op, partial(matrices.singular_vectors, op, full=full_matrices), (A,), full_matrices, "LinalgSvdBackward0")
         for op in ("svd_u", "svd_vh")
     )
     return _SVD(u, s, vh)
@@ -194,7 +192,7 @@ def svdvals(A: Any) -> Tensor:
     check_matrix("linalg.svd", A, square=False)
     if not np.isfinite(A._a).all():
         raise torch_error("infinite matrix in svd", kind=LinAlgError)
-    return apply("svdvals", svdvals_node, (A,), (), "LinalgSvdBackward0")
+    return apply("svdvals", matrices.svdvals, (A,), (), "LinalgSvdBackward0")
 
 
 def matrix_rank(A: Any, *, atol: Any = 0.0, rtol: Any = None, hermitian: bool = False) -> Tensor:
