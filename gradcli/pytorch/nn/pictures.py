@@ -132,28 +132,19 @@ def _taken(input: Any, x: Any, y: Any) -> Any:
 @function("channel_shuffle", module=NN)
 def channel_shuffle(input: Any, groups: int) -> Any:
     """Return channels taken from each group in turn."""
-    count, channels, *rest = input.shape
-    result = input.view(count, groups, channels // groups, *rest).transpose(1, 2).reshape(input.shape)
+    result = input.unflatten(1, (groups, -1)).transpose(1, 2).flatten(1, 2)
     return set_grad_fn_name(result, "ChannelShuffleBackward0")
 
 
 @function("pixel_shuffle", module=NN)
-def _pixel_shuffle(input: Any, upscale_factor: int) -> Tensor:
-    *outer, channels, rows, columns = input.shape
-    k = upscale_factor
-    parts = input.view(*outer, channels // k**2, k, k, rows, columns)
-    first = len(outer)
-    order = (*range(first + 1), first + 3, first + 1, first + 4, first + 2)
-    result = parts.permute(*order).reshape(*outer, channels // k**2, rows * k, columns * k)
-    return set_grad_fn_name(result, "PixelShuffleBackward0")
+def pixel_shuffle(input: Any, upscale_factor: int) -> Any:
+    """Return channels as the elements of blocks."""
+    blocks = input.unflatten(-3, (-1, upscale_factor, upscale_factor)).movedim((-4, -3), (-3, -1))
+    return set_grad_fn_name(blocks.flatten(-2).flatten(-3, -2), "PixelShuffleBackward0")
 
 
 @function("pixel_unshuffle", module=NN)
 def pixel_unshuffle(input: Any, downscale_factor: int) -> Any:
     """Return the elements of blocks as channels: the inverse of `pixel_shuffle`."""
-    *outer, channels, rows, columns = input.shape
-    k, first = downscale_factor, len(outer)
-    parts = input.view(*outer, channels, rows // k, k, columns // k, k)
-    order = (*range(first + 1), first + 2, first + 4, first + 1, first + 3)
-    result = parts.permute(*order).reshape(*outer, channels * k * k, rows // k, columns // k)
-    return set_grad_fn_name(result, "PixelUnshuffleBackward0")
+    blocks = input.unflatten(-1, (-1, downscale_factor)).unflatten(-3, (-1, downscale_factor))
+    return set_grad_fn_name(blocks.movedim((-3, -1), (-4, -3)).flatten(-5, -3), "PixelUnshuffleBackward0")

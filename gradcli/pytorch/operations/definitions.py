@@ -50,8 +50,6 @@ ELEMENTWISE: dict[str, Build] = {
     "copysign": lambda input, other: where(_is_negative(other), -call("abs", input), call("abs", input)),
     "deg2rad": lambda input: input / _DEGREES,
     "rad2deg": lambda input: input * _DEGREES,
-    "exp2": lambda input: call("pow", _TWO, input),
-    "fix": lambda input: call("trunc", input),
     "fmax": lambda input, other: where(compare("or", _ge(input, other), _nan(other)), input, other),
     "maximum": lambda input, other: call("maximum", input, other),
     "minimum": lambda input, other: call("minimum", input, other),
