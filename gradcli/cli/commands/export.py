@@ -25,8 +25,7 @@ TOLERANCES = {"float32": 1e-3, "float64": 1e-9}  # of what a model computes, at 
 
 
 @click.command(cls=shared.SystemCommand)
-@click.argument("expr", nargs=-1)
-@shared.file_option
+@shared.gathered("options", shared.SystemOptions, (click.argument("expr", nargs=-1), shared.file_option))
 @click.option("--to", type=click.Choice([*ENDINGS]), required=True)
 @shared.names_option("--what", "The functions: value, vjp, jacobian, jvp, hessian, hvp.", default="value,vjp,jacobian")
 @click.option("--name", metavar="NAME", default="model", show_default=True)
@@ -41,8 +40,7 @@ TOLERANCES = {"float32": 1e-3, "float64": 1e-9}  # of what a model computes, at 
 @click.option("--dtype", type=click.Choice(("float32", "float64")))
 @click.option("--output", metavar="FILE", type=click.Path(allow_dash=True))
 def export(
-    expr: tuple[str, ...], files: tuple[str, ...], to: str, what: str, name: str, at: tuple[shared.PointText, ...],
-    shapes: tuple[str, ...], wrt: str | None, outputs: str | None, arguments: str | None, sparse: bool,
+    options: shared.SystemOptions, to: str, what: str, name: str, arguments: str | None, sparse: bool,
     dtype: str | None, output: str | None,
 ) -> None:  # fmt: skip
     """Write the system and its derivatives as source code.
@@ -75,13 +73,12 @@ def export(
     shared.format_of(to, output, by_ending(to), "--to")
     kinds = _kinds(what, tuple(KINDS))
     _check_name(name)
-    options = shared.SystemOptions(expr, files, at, shapes, wrt, outputs, None)
     notes = Notes()
     system = read_system_of(options)
     situation = read_situation(system, options, notes)
     graph = _ordered(situation.graph, _arguments(system, situation, options, arguments))
     check(graph, kinds)
-    by = situation.wrt if wrt is not None else [*graph.inputs]
+    by = situation.wrt if options.wrt is not None else [*graph.inputs]
     point = situation.only("the file tests itself at one point, and there are {}")
     request = Request(name, kinds, by, point, sparse=sparse)
     if dtype is not None and to != "onnx":
