@@ -206,4 +206,5 @@ def dimensions(graph: Graph, wrt: Iterable[str] | None = None) -> tuple[int, int
     >>> dimensions(Graph.of({"x": x}, {"y": 2 * x, "z": x**2}))
     (4, 2)
     """
-    return sum(y.size for y in graph.outputs.values()), sum(x.size for x in graph.leaves(wrt).values())
+    leaves = graph.leaves(wrt).values()
+    return sum([y.size for y in graph.outputs.values()]), sum([x.size for x in leaves])

@@ -59,6 +59,7 @@ class Node:
     # Fields, not properties, which are slower: every pass over a graph reads them of each node.
     is_leaf: bool = field(init=False)  # an input of a graph
     is_constant: bool = field(init=False)  # a number, or an array of numbers
+    size: int = field(init=False)  # the number of elements
 
     def __init__(
         self,
@@ -81,6 +82,7 @@ class Node:
         self.dtype = dtype
         self.is_leaf = op == "input"
         self.is_constant = op == "const"
+        self.size = math.prod(shape) if shape else 1
 
     def __repr__(self) -> str:
         args = ", ".join(a.op for a in self.args[:4]) + (", …" if len(self.args) > 4 else "")
@@ -110,11 +112,6 @@ class Node:
             return ()
         several = isinstance(self.settings[0], tuple | Weights)
         return self.settings[0] if several else self.settings
-
-    @property
-    def size(self) -> int:
-        """The number of elements."""
-        return math.prod(self.shape)
 
     # `==` stays identity, so that nodes can be the keys of a dictionary.
     __add__, __radd__ = _operator("add")

@@ -76,7 +76,8 @@ def system_section(
             first = [Text(point)]
     modules = sorted({name for loop in folded.loops for name in loop.modules})
     said = [Text((", ".join(f"{name}[k] is {name}.k" for name in modules),))] if modules else []
-    read = {*read, *(name for line in lines.values() for side in line.sides[1:] for name in names_in(side))}
+    if gaps:
+        read = {*read, *(name for line in lines.values() for side in line.sides[1:] for name in names_in(side))}
     begin, blocks = 0, first
     for gap, what in gaps:
         numbers = {name: n for k in gap for name, n in statements[k].values(values, known) if name in read}

@@ -85,7 +85,7 @@ class LatexWriter(TextWriter):
                 return rf"{vector}^{{\top}} {matrix}" if first else f"{matrix} {vector}"
             case sections.Listed(items):
                 return self._rows(items) if isinstance(items[0], sections.Listed) else column(self._rows(items))
-        return self._written(math)
+        return super().write(math)
 
     def _rows(self, items: Sequence[sections.Math]) -> str:
         """Return a list as a matrix, whose elements may be lists."""

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import chain, repeat, zip_longest
+from operator import add
 
 from gradcli.text.wrapping import broken, cells, wrapped
 
@@ -23,8 +25,7 @@ def pad(text: str, width: int) -> str:
 
 def widths(rows: Sequence[Row]) -> list[int]:
     """Return the width of each column."""
-    count = max(map(len, rows), default=0)
-    return [max((cells(row[k]) for row in rows if k < len(row)), default=0) for k in range(count)]
+    return [max(map(cells, column)) for column in zip_longest(*rows, fillvalue="")]
 
 
 def equations(rows: Sequence[Row], notes: Sequence[str], width: int) -> list[list[str]]:
@@ -35,10 +36,10 @@ def equations(rows: Sequence[Row], notes: Sequence[str], width: int) -> list[lis
     >>> equations([["a", "[1, 2, 3]"], ["b", "w", "[1, 1]"]], ["", ""], 60)
     [['a = [1, 2, 3]'], ['b = w   = [1, 1]']]
     """
-    signed = [[row[0], *(_SIGN + side for side in row[1:])] for row in rows]
-    sizes = [*widths([row[:-1] for row in signed]), 0]  # nothing follows the last one
-    gaps = [" ", GAP if len(rows) > 1 else " "]
-    aligned = ["".join(_cell(row, k, sizes[k], gaps[min(k, 1)]) for k in range(len(row))) for row in signed]
+    signed = [[row[0], *map(_SIGN.__add__, row[1:])] for row in rows]
+    gaps = chain([1], repeat(len(GAP) if len(rows) > 1 else 1))
+    sizes = [*map(add, widths([row[:-1] for row in signed]), gaps)]  # nothing follows the last side
+    aligned = ["".join([*map(pad, row[:-1], sizes), row[-1]]) for row in signed]
     ends = [len(GAP) + cells(note) for note in notes]
     if all(cells(line) + end <= width for line, end in zip(aligned, ends, strict=True)):
         behind = max(map(cells, aligned), default=0)
@@ -50,17 +51,13 @@ def equations(rows: Sequence[Row], notes: Sequence[str], width: int) -> list[lis
     return [_equation(row, note, left, width) for row, note in zip(rows, notes, strict=True)]
 
 
-def _cell(row: Row, k: int, size: int, gap: str) -> str:
-    return pad(row[k], size) + gap if k < len(row) - 1 else row[k]
-
-
 def _equation(row: Row, note: str, left: int, width: int) -> list[str]:
     """Return the lines of one equation: on one line, or a line for each sign, or broken at operators."""
     name = pad(row[0], left)
     hang = " " * (cells(name) + 1)
     if len(hang) > width // 2:
         hang = "    "
-    whole = " ".join([name, *(_SIGN + side for side in row[1:])])
+    whole = " ".join([name, *map(_SIGN.__add__, row[1:])])
     if cells(whole) <= width:
         lines = [whole]
     else:

@@ -33,33 +33,24 @@ class TextWriter:
 
     def write(self, math: sections.Math) -> str:
         """Return mathematics as text, in which every name is visible."""
-        return visible(self._written(math))
-
-    def _written(self, math: sections.Math) -> str:
         match math:
-            case str():
-                return math
-            case sections.Name(name):
-                return name
+            case str(text) | sections.Name(text) | sections.Formula(text) | sections.Typed(text):
+                return visible(text)
             case sections.Grad(name, key):
-                return element_name(f"{name}.grad", key) if key else f"{name}.grad"
+                return visible(element_name(f"{name}.grad", key) if key else f"{name}.grad")
             case sections.Partial(of, by, order):
-                above, below = _side(of), _side(by)
+                above, below = visible(_side(of)), visible(_side(by))
                 return f"∂{above}/∂{below}" if order == 1 else f"∂{order}{above}/∂{below}{order}"
             case sections.Value(array, signed_zero):
                 return self.array(np.asarray(array) if signed_zero else unsigned(np.asarray(array)))
             case sections.Computed(node, names, written, implicit, whole):
-                return written or Notation(names, implicit=implicit).expression(node, whole)
-            case sections.Formula(text):
-                return text
+                return visible(written or Notation(names, implicit=implicit).expression(node, whole))
             case sections.Added(to, what):
                 return f"{self.write(to)} += {self.write(what)}"
             case sections.Words(parts):
                 return "".join(map(self.write, parts))
-            case sections.Typed(text):
-                return text
             case sections.VectorProduct(matrix, vector, first):
-                return f"{vector}ᵀ{matrix}" if first else f"{matrix}·{vector}"
+                return visible(f"{vector}ᵀ{matrix}" if first else f"{matrix}·{vector}")
             case sections.Product(factors):
                 return self._product(factors, first=True)
             case sections.Sum(terms):
@@ -100,7 +91,7 @@ class TextWriter:
         return fixed, columns
 
     def _product(self, factors: tuple[sections.Math, ...], first: bool) -> str:
-        return self.dot.join(self._factor(f, first and k == 0) for k, f in enumerate(factors))
+        return self.dot.join([self._factor(f, first and k == 0) for k, f in enumerate(factors)])
 
     def _term(self, term: sections.Math, first: bool) -> str:
         if isinstance(term, sections.Product):
@@ -168,6 +159,8 @@ class TextWriter:
 
     def array(self, array: Array) -> str:
         """Return a number, an array as nested lists, or the beginning of a large one with its shape."""
+        if not array.shape:
+            return self.element(array.item())
         if array.size <= WHOLE:
             return array_text(array, self.element)
         return f"{self._beginning(array)} ({shape_text(array.shape)})"

@@ -89,15 +89,15 @@ class _Terminal:
         """
         text = self.tied(parts)
         *words, last = parts
-        several = any(isinstance(p, sections.Equal) for p in words)
-        if cells(text) <= room or not words or several or not isinstance(last, sections.Equal):
+        is_wide = cells(text) > room and bool(words) and isinstance(last, sections.Equal)
+        if not is_wide or any(isinstance(p, sections.Equal) for p in words):
             return wrapped(text, room)
         (lines,) = equations([self.writer.sides(last.sides)], [""], room - len(_INDENT))
         return [*self.text([*words, ""], room), *(f"{_INDENT}{line}" for line in lines)]
 
     def tied(self, parts: Sequence[sections.Math]) -> str:
-        texts = [(part, self.writer.write(part)) for part in parts]
-        return "".join(text if isinstance(p, str | sections.Typed) else text.replace(" ", TIED) for p, text in texts)
+        texts = zip(parts, map(self.writer.write, parts), strict=True)
+        return "".join([t if isinstance(p, str | sections.Typed) else t.replace(" ", TIED) for p, t in texts])
 
     def equations(self, block: sections.Equations, room: int) -> list[str]:
         rows = [self.writer.sides(line.sides) for line in block.lines]
