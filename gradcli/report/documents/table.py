@@ -89,8 +89,9 @@ class _Terminal:
         """
         text = self.tied(parts)
         *words, last = parts
-        is_wide = cells(text) > room and bool(words) and isinstance(last, sections.Equal)
-        if not is_wide or any(isinstance(p, sections.Equal) for p in words):
+        if cells(text) <= room or not words or not isinstance(last, sections.Equal):
+            return wrapped(text, room)
+        if any(isinstance(p, sections.Equal) for p in words):
             return wrapped(text, room)
         (lines,) = equations([self.writer.sides(last.sides)], [""], room - len(_INDENT))
         return [*self.text([*words, ""], room), *(f"{_INDENT}{line}" for line in lines)]
