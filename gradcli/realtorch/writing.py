@@ -7,6 +7,7 @@ import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,7 @@ from gradcli.graph.node import Node, leaf
 from gradcli.graph.rewrite import substituted
 from gradcli.process.platform import return_free_memory
 from gradcli.pytorch.operations.random import MASK
-from gradcli.pytorch.recording import VIEW, plain
+from gradcli.pytorch.recording import VIEW, WRITTEN, plain
 from gradcli.realtorch.binding import Bound, Source, bound_node
 from gradcli.realtorch.hooks import Hooked
 from gradcli.realtorch.mode import KEY, Recording, edges_of
@@ -90,6 +91,7 @@ class Writer:
         self.recorder = Recorder()
         self.ids: dict[Value, int] = {}
         self.storages: dict[int, int] = {}
+        self.written: dict[int, int] = {}  # the operations of what was written without a step, by the quantity
         self.by_edge: dict[Edge, Value] = {}
         self.places: dict[Edge, tuple[GraphNode, int]] = {}
         self.leaf_edges: dict[GraphNode, Edge] = {}
@@ -139,9 +141,9 @@ class Writer:
 
     def _write_names(self) -> None:
         for name, value in self.names:
-            if value in self.ids:
+            if (made := _made(value)) in self.ids:
                 self.recorder.tick()
-                self.recorder.name(self.ids[value], name)
+                self.recorder.name(self.ids[made], name)
 
     def _read_names(self) -> None:
         for name, x in self.request.names.named():
@@ -369,6 +371,9 @@ class Writer:
     def _quantity(self, value: Value) -> int:
         """Return the id of a value in the record, after writing it there the first time."""
         if value not in self.ids:
+            made = _made(value)
+            if made in self.ids and value.as_numbers() == made.as_numbers():
+                return self.ids[made]
             numbers = value.as_numbers()
             storage = self.storages.get(value.storage)
             why = "" if value.requires else value.why_not or "data"
@@ -381,6 +386,10 @@ class Writer:
             self._note_part(value, new)
             if value.lost is not None:
                 self._cut(value.lost, result=new)
+            if made in self.ids and made is not value:
+                known = self.recording.changes.get(value.storage)
+                site = known[-1][1] if known else NOWHERE
+                self.written[new] = self.recorder.operation(WRITTEN, (), (self.ids[made],), (new,), site=site)
         return self.ids[value]
 
     def _note_part(self, value: Value, quantity: int) -> None:
@@ -453,6 +462,10 @@ class Writer:
             terms.setdefault(q, []).append(g)
             of_weight = operation.row == "transpose" and not operation.site.line  # which linear maps read
             last[q] = last.get(operation.results[0], (-o, i)) if of_weight else (-o, i)
+        for q, o in reversed(self.written.items()):
+            if q in terms:
+                received[o, 0] = sent[o, 0] = reduce(_added, terms[q])
+                terms.setdefault(record.operations[o].operands[0], []).append(sent[o, 0])  # type: ignore[arg-type]
         leaves = [*self._leaves()]
         if request.function == "backward":  # PyTorch's own order within an operation is that of its formula
             leaves.sort(key=lambda c: last.get(c.quantity, ()))
@@ -553,6 +566,12 @@ class Writer:
             return None
         before = Numbers(total.astype(after.whole.dtype), after.shape, after.dtype)
         return Hook(q, "", before, after)
+
+
+def _made(value: Value) -> Value:
+    """Return the value that a call has made, where a value is what was written there later without a step."""
+    edge = value.edge
+    return value if edge is None or edge.call is None else edge.call.results[edge.result]
 
 
 def _keep(value: Value, saved: torch.Tensor | None) -> None:
