@@ -79,6 +79,9 @@ def without_ours() -> Iterator[None]:
     """Leave gradcli's frames, and those that led to the program, out of the tracebacks that it makes within a block."""
     extract: Any = traceback.StackSummary.__dict__[_EXTRACT]
     walk: Any = traceback.walk_stack
+    if walk.__module__ == __name__:  # within another such block, which may end first
+        yield
+        return
 
     def walked(f: Any) -> Any:
         return takewhile(lambda pair: pair[0].f_code.co_filename != _SESSION, walk(f))
@@ -103,16 +106,14 @@ def is_ours(filename: str) -> bool:
 def theirs(frames: Iterable[traceback.FrameSummary]) -> list[traceback.FrameSummary]:
     """Return frames without those of gradcli, and without those by which PyTorch calls a mode of gradcli's.
 
-    These are `handle_torch_function`, and the frame before it, of a function that comes again behind the mode.
+    These are `handle_torch_function`, and the frame before it, of a function that comes again behind the mode.  Frames
+    stand in either order.
     """
     every = [*frames]
-    kept: list[traceback.FrameSummary] = []
-    for k, frame in enumerate(every):
-        if frame.name == "handle_torch_function" and any(is_ours(f.filename) for f in every[k + 1 : k + 2]):
-            del kept[-1:]
-        elif not is_ours(frame.filename):
-            kept.append(frame)
-    return kept
+    ours = {k for k, frame in enumerate(every) if is_ours(frame.filename)}
+    calls = [k for k, frame in enumerate(every) if frame.name == "handle_torch_function"]
+    by_mode = {k + i * side for k in calls for side in (-1, 1) if k - side in ours for i in (0, 1)}
+    return [frame for k, frame in enumerate(every) if k not in ours | by_mode]
 
 
 def line_of(error: BaseException) -> int:

@@ -22,7 +22,8 @@ _NOTHING = Numbers(None, (), "float32")
 def ended(recording: Recording, names: Names) -> tuple[Record, dict[int, int]]:
     """Return the record of tensors with names, as far as it is known, and the quantity of each by its identity."""
     with torch._C.DisableTorchFunction(), torch.no_grad(), PLAIN():
-        nodes = {y: node for _, y in names.named() if y.requires_grad and (node := node_of(y)) is not None}
+        tensors = [*(y for _, y in names.named()), *recording.failed[1]]
+        nodes = {y: node for y in tensors if y.requires_grad and (node := node_of(y)) is not None}
         sweep = Sweep(nodes.values(), hooks=False)
         writer = _EndWriter(recording, sweep, Request([*nodes], [], names=names))
         return writer.end()
@@ -49,7 +50,8 @@ class _EndWriter(Writer):
         results = [(len(part.operands) + k, v) for k, v in enumerate(part.call.results)]
         read = [(i, v) for i, v in enumerate(part.operands) if isinstance(v, Value)]
         named = {v.storage: name for name, v in reversed(self.names)}
-        for i, value in (*(results if "result" in kinds else ()), *(read if kinds - {"result"} else ())):
+        of_results = results if kinds & {"result", "saved_tensors"} else ()
+        for i, value in (*of_results, *(read if kinds - {"result"} else ())):
             sites = [site for clock, site in self.recording.changes.get(value.storage, ()) if clock > part.call.clock]
             if sites and value in self.ids and value.storage in named:  # which a later value has now
                 self.recorder.name(self.ids[value], named[value.storage])
@@ -90,7 +92,7 @@ class _EndWriter(Writer):
 def _lost(node: Any, words: str) -> set[str]:
     """Return the names of what a node of PyTorch's graph has saved, and can no longer read: the error has the words."""
     result = set()
-    for name in [n for n in dir(node) if n.startswith("_saved_")]:
+    for name in [n for n in dir(node) if n.startswith("_saved_") or n == "saved_tensors"]:
         try:
             getattr(node, name)
         except RuntimeError as error:

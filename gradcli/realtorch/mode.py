@@ -255,7 +255,7 @@ class Recording(TorchFunctionMode):  # type: ignore[misc]
 
     def _before_write(self, name: str, operands: list[torch.Tensor], kwargs: dict[str, Any]) -> None:
         """Copy the values that share the memory of what a call writes into, and keep where it does."""
-        if not (is_in_place(name) or "out" in kwargs):
+        if not (is_in_place(name) or "out" in kwargs or kwargs.get("inplace")):
             return
         now = next(self.clock), self._where()[0]
         if len(self.changes) >= _MOST_LOST:
@@ -279,7 +279,7 @@ class Recording(TorchFunctionMode):  # type: ignore[misc]
             if not sources or not (results or name in _READ):
                 return
             known = next((self.cuts[x] for x in sources if x in self.cuts), None)
-            how: How | None = _how(name, results)
+            how: How | None = _how(name, sources, results)
             site = self._where()[0]
             if not any(x.requires_grad for x in sources) and how is not None and how.kind in _WHY:
                 how = None  # which has no history because an operand has none
@@ -311,6 +311,7 @@ class Recording(TorchFunctionMode):  # type: ignore[misc]
         x, *value = args
         if kind == "=data":
             self._before_write("=", [x], {})
+            self.values.pop(x, None)
         had = kind == "=grad" and x.grad is not None
         result = func(*args, **kwargs)
         if had and value and value[0] is None:
@@ -337,7 +338,7 @@ class Recording(TorchFunctionMode):  # type: ignore[misc]
                     self.uses.clear()
 
 
-def _how(name: str, results: list[torch.Tensor]) -> How:
+def _how(name: str, sources: list[torch.Tensor], results: list[torch.Tensor]) -> How:
     """Return how a function of PyTorch's cuts its results off from the graph."""
     if name in ("detach", "detach_"):
         return How(Kind.DETACHED, f".{name}()")
@@ -346,7 +347,8 @@ def _how(name: str, results: list[torch.Tensor]) -> How:
     if name in _READ:
         return How(_READ[name], {"__float__": "float()", "__int__": "int()"}.get(name, f".{name}()"))
     if name in _COPIES:
-        return How(Kind.COPIED, "torch.tensor", "…")
+        of_list = bool(results) and results[0].shape != sources[0].shape
+        return How(Kind.COPIED, "torch.tensor", "[…]" if of_list else "…")
     if not torch.is_grad_enabled():
         return How(Kind.UNRECORDED, "inference_mode()" if torch.is_inference_mode_enabled() else "no_grad()")
     if name in _INDICES:

@@ -95,7 +95,7 @@ _UNARY = (
 NODES: dict[str, tuple[Sequence[str], Callable[..., Any]]] = {
     **{f"{name[:1].upper()}{name[1:]}0": (("self",), _method(name)) for name in _UNARY},
     "Log1P0": (("self",), _method("log1p")),
-    "Alias0": (("self",), _method("clone")),
+    **dict.fromkeys(("Alias0", "CopyBackwards"), (("self",), _method("clone"))),
     "Mul0": (("self", "other"), _product),
     "Mul1": (("self",), lambda s, x: s.other * x),
     "Div1": (("self",), lambda s, x: x / s.other),

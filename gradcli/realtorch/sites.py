@@ -46,9 +46,14 @@ def frames(frame: FrameType | None = None) -> tuple[FrameType | None, list[Any]]
 
 
 def is_called_by_program(frame: FrameType | None) -> bool:
-    """Return whether the program, or the forward pass of a module, calls what gradcli's own frames stand for."""
+    """Return whether the program, or the forward pass of a module, calls what gradcli's own frames stand for.
+
+    PyTorch's functions in Python, such as that of `x ** 2`, stand before the one that calls a mode.
+    """
     while frame is not None and (frame.f_code.co_filename.startswith(_OURS) or frame.f_code.co_name == _DISPATCH):
-        frame = frame.f_back
+        is_dispatch, frame = frame.f_code.co_name == _DISPATCH, frame.f_back
+        if is_dispatch and frame is not None:
+            frame = frame.f_back
     return frame is not None and (not is_installed(frame.f_code.co_filename) or bool(frames(frame)[1]))
 
 

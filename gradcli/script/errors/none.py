@@ -24,7 +24,7 @@ def none(at: Failure, *_: str) -> Answer | None:
         x: Any = at.value(node.value) if node.attr == "grad" else None
         if is_tensor(x) and at.value(node) is None:
             name = at.text.of(node.value)
-            if at.known.is_live and not at.known.record.backwards and calls(at.text.tree, "backward"):
+            if at.known.is_live and not at.known.record.quantities and calls(at.text.tree, "backward"):
                 return _renamed(at, name)  # which backward has run is not known
             if x.requires_grad and x.is_leaf:
                 return _of_leaf(at, name, x)

@@ -60,7 +60,15 @@ def facts(at: Failure) -> Sequence[Any] | None:
 
         case "gradient of no tensor" | "count of a function's gradients" | "rank of a convolution's input":
             return values if len(values) > 1 else None
-    return None if key in _WITHOUT else values
+    if key.endswith("changed in place") and "view" in key:
+        is_now = "is being modified" in at.message  # else it is not known where it was
+        return (_of_shape(""), "", "", "BackwardHookFunction" in at.message, None, "") if is_now else None
+    return None if key in _WITHOUT else [_plain_shape(v) if isinstance(v, str) else v for v in values]
+
+
+def _plain_shape(text: str) -> str:
+    """Return a shape as a tuple, where a message has it as torch.Size([2])."""
+    return str(_of_shape(text).shape) if text.startswith("torch.Size(") else text
 
 
 def _is_explained(at: Failure) -> bool:
@@ -81,8 +89,7 @@ def _requires(at: Failure, node: ast.AST) -> bool:
 
 # Those whose facts the message does not have, nor the line.
 _WITHOUT = (
-    *("nan in a backward", "class outside", "heads of attention", "view of no_grad changed in place"),
-    *("view of a function changed in place", "one of several views changed in place"),
+    *("nan in a backward", "class outside", "heads of attention"),
 )
 
 
