@@ -85,7 +85,7 @@ def test_a_stack_that_a_script_prints_begins_with_the_script(way, options, cli, 
 
 def test_an_error_is_explained_where_the_script_imports_pytorch(process):
     pytest.importorskip("torch", reason="the tests of --torch need PyTorch")
-    script = "import torch\nx = torch.ones(2, requires_grad=True)\nfor k in range(2):\n    x.grad.zero_()\n    x.sum().backward()"
+    script = "import torch\nx = torch.ones(2, requires_grad=True)\nx.grad.zero_()"
     without, under = process("run", "-c", script), process("run", "--torch", "-c", script)
     assert under.err == without.err
     assert "why: x.grad is None: no backward has run yet." in under.err

@@ -1,6 +1,6 @@
 """What `gradcli run` says of a script under PyTorch and without it, compared but for last digits.
 
-`python tests/realtorch/alike.py [-j] [-a] [WORD]` prints the differences of the scripts whose names contain a word.
+`python tests/realtorch/alike.py [NAME]...` prints the differences of all scripts, or of some.
 """
 
 from __future__ import annotations
@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import math
 import os
+import random
 import re
 import sys
 import tempfile
@@ -76,7 +77,9 @@ def _lines(text: str) -> list[str]:
 
 def _notes(err: str) -> str:
     """Return what the command says, without warnings of Python's, tracebacks, and the size of the pages."""
-    err = re.sub(r"^\S+:\d+: \w*Warning: .*\n(?:  .*\n)?|^wrote .*\n", "", err, flags=re.MULTILINE)
+    err = re.sub(
+        r"^\S+:\d+: \w*Warning: .*\n(?:Consider .*\n)?(?:  .*\n|   ?\(Trig.*\n)*|^wrote .*\n", "", err, flags=re.M
+    )
     before, _, error = err.partition("Traceback (most recent call last):")
     told = re.search(r"^(?:why|fix|more): ", error, re.MULTILINE)
     return before + (error[told.start() :] if told is not None else "")
@@ -99,32 +102,30 @@ def same(a: str, b: str) -> bool:
     return all(x == y or math.isnan(x + y) or abs(x - y) <= max(rounded, NEAR * abs(x)) for x, y in numbers)
 
 
-def main() -> None:
-    """Print the differences."""
-    import random
-
-    import torch
+def texts() -> dict[str, str]:
+    """Return the samples that need no PyTorch, and 300 of the scripts that are recorded."""
     from collection import scripts
 
     import samples
+
+    return {**samples.samples(), **dict(random.Random(0).sample(list(scripts().items()), 300))}
+
+
+def main() -> None:
+    """Print the differences."""
+    import torch
+
     from tests.conftest import Command
 
     for way in WAYS:  # what all import is imported once
         Command()("run", way, "-c", WARM)
     torch.set_num_threads(1)
-    word = next((a for a in sys.argv[1:] if not a.startswith("-")), "")
-    texts = {**samples.samples(), **scripts()}
-    if "-a" not in sys.argv and not word:
-        texts = {**samples.samples(), **dict(random.Random(0).sample(list(scripts().items()), 300))}
-    count = 0
-    shard, of = map(int, os.environ.get("SHARD", "0/1").split("/"))
-    for name in [*texts][shard::of]:
-        if word in name:
-            found = list(unlike(texts[name]))
-            count += bool(found)
-            for part, lines in found:
-                print(f"--- {name}: {part} {lines}", flush=True)
-    print(count, "of", sum(word in name for name in texts), "differ")
+    chosen = {name: text for name, text in texts().items() if not sys.argv[1:] or name in sys.argv[1:]}
+    found = {name: list(unlike(text)) for name, text in chosen.items()}
+    for name, differences in found.items():
+        for part, lines in differences:
+            print(f"--- {name}: {part} {lines}")
+    print(sum(map(bool, found.values())), "of", len(found), "differ")
 
 
 if __name__ == "__main__":
