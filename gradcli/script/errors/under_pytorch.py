@@ -88,9 +88,7 @@ def _requires(at: Failure, node: ast.AST) -> bool:
 
 
 # Those whose facts the message does not have, nor the line.
-_WITHOUT = (
-    *("nan in a backward", "class outside", "heads of attention"),
-)
+_WITHOUT = (*("nan in a backward", "class outside", "heads of attention"),)
 
 
 def _quantity(at: Failure, node: Any) -> Quantity | None:
