@@ -63,6 +63,7 @@ class Session:
         self.is_recording = False
         self.live: dict[int, int] = {}  # the quantity of each tensor with a name in the last record, by its identity
         self.has_ended = False  # before the program has
+        self.keeps_all = False  # numbers, also of large intermediates: for a picture
         self._again = 0  # how often a line was reached again since the last page
         self._wrappers: list[tuple[Any, str, Any, Any]] = []  # of whom, its name, what was there, and what is
         self._process = os.getpid()
@@ -222,7 +223,7 @@ class Session:
                 if not x.is_leaf and x.retains_grad
             ]
             sweep = Sweep([node for y in request.roots if (node := node_of(y)) is not None])
-            writer, fault = Writer(self.recording, sweep, request), None
+            writer, fault = Writer(self.recording, sweep, request, self.keeps_all), None
             try:
                 with torch._C.DisableTorchFunction():
                     writer.prepare()

@@ -86,8 +86,8 @@ class _Part:
 class Writer:
     """Writes the record of one backward: `prepare` before it runs, as it frees what nodes save, and `record` behind."""
 
-    def __init__(self, recording: Recording, sweep: Sweep, request: Request) -> None:
-        self.recording, self.sweep, self.request = recording, sweep, request
+    def __init__(self, recording: Recording, sweep: Sweep, request: Request, keeps_all: bool = False) -> None:
+        self.recording, self.sweep, self.request, self.keeps_all = recording, sweep, request, keeps_all
         self.recorder = Recorder()
         self.ids: dict[Value, int] = {}
         self.storages: dict[int, int] = {}
@@ -114,7 +114,7 @@ class Writer:
             for part in self.parts:
                 if not part.call.path:
                     self._read_node(part)
-            if len(self.sweep.leaves) > FORMULAS or len(self.parts) > OPERATIONS:
+            if not self.keeps_all and (len(self.sweep.leaves) > FORMULAS or len(self.parts) > OPERATIONS):
                 self.sweep.summarises = True
                 for value in (v for part in self.parts for v in part.call.results if v not in self.whole):
                     value.as_numbers(summary_of)

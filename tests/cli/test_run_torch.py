@@ -49,6 +49,19 @@ def test_the_picture_and_the_live_page_are_those_of_the_emulation(process, tmp_p
         assert texts[0] == texts[1]
 
 
+def test_a_call_with_many_parameters_is_drawn(process, tmp_path):
+    """Its page has no formulas, and says that `--graph` draws each operation: of large intermediates, too."""
+    pytest.importorskip("torch", reason="the tests of --torch need PyTorch")
+    code = """
+import torch
+net = torch.nn.Sequential(*(torch.nn.Linear(70, 70) for _ in range(13)))
+net(torch.ones(100, 70)).sum().backward()
+"""
+    done = process("run", "--torch", "--graph", str(tmp_path / "net.svg"), "-c", code)
+    assert "wrote" in done.err
+    assert "linear" in (tmp_path / "net.svg").read_text("utf-8")
+
+
 def test_a_check_under_pytorch_is_refused_with_the_reason(cli):
     pytest.importorskip("torch", reason="the tests of --torch need PyTorch")
     error = cli.refused("run", "--torch", "--check", "-c", SCRIPT)

@@ -49,6 +49,7 @@ class PyTorchExplainer(LineExplainer):
         explain_step = None if self.style == "json" else self._explain_step
         session = Session(self.wants, self._explain, lines, explain_step, self._count)
         self.session, self.seen, self.more = session, session.reached, session.updates.more
+        session.keeps_all = self.drawing is not None
         stack.enter_context(session.running())
 
     def _explain(self, record: Record | Exception, site: CallSite, recorded: bool) -> None:
@@ -65,6 +66,19 @@ class PyTorchExplainer(LineExplainer):
             text = f"not explained: {scene.trouble}"
         self.draw(scene)
         self.show(scene, title, text)
+
+    def draw(self, scene: CallScene) -> None:
+        """Draw a call, if it is the first one; of a long page, the system is read for that alone."""
+        from gradcli.script.under_pytorch.page import read_system
+
+        if self.drawing is not None and not self.drawing.text and not scene.trouble and not scene.recorded.wrt:
+            try:
+                read_system(scene)
+                if scene.recorded.record.operations and not scene.recorded.wrt and not scene.trouble:
+                    scene.trouble = "of numbers that are complex or not known, no system can be read"
+            except Exception as error:  # the program goes on
+                scene.trouble = fault_text(error)
+        super().draw(scene)
 
     def _count(self, site: CallSite, loss: float | None, norm: float, left: Sequence[Left], explained: bool) -> None:
         """Count what a call has left in each `.grad`."""

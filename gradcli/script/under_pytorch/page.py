@@ -45,13 +45,9 @@ def explained(scene: CallScene, only: Sequence[str] = (), is_live: bool = False)
     rows = flow(record, backward)
     below = [*_scaled(backward), *_without_formula(record)]
     is_small = len(record.operations) <= OPERATIONS and len(rows) <= FORMULAS
-    if is_small and _is_real(known := completed(record)):
-        record, wrong = verified(known, backward)
-        above += [_disagreement(record, backward, o) for o in wrong]
-        try:
-            scene.recorded = recorded(record, backward, {scene.script.name: scene.script.source})
-        except InputError as error:
-            scene.trouble = error.message
+    if is_small:
+        above += [_disagreement(record, backward, o) for o in read_system(scene)]
+        record = scene.recorded.record
     said = warned(scene, scene.names.hooks()) if is_live else Warned()
     if (
         len(rows) <= MANY
@@ -61,6 +57,19 @@ def explained(scene: CallScene, only: Sequence[str] = (), is_live: bool = False)
         above.append(f"warning: {reasons[0]}")
     folded = folded_by_line(scene) if len(record.operations) > _ROWS else _operations(record, backward)
     return page(scene, said, only, above, below, unexplained=[folded])
+
+
+def read_system(scene: CallScene) -> list[Operation]:
+    """Read the system behind the record of a scene, where all numbers are kept; return what gives other numbers."""
+    record, backward = scene.recorded.record, scene.recorded.call
+    if not _is_real(known := completed(record)):
+        return []
+    record, wrong = verified(known, backward)
+    try:
+        scene.recorded = recorded(record, backward, {scene.script.name: scene.script.source})
+    except InputError as error:
+        scene.recorded, scene.trouble = Recorded(record, backward), error.message
+    return wrong
 
 
 def _is_real(record: Record) -> bool:
