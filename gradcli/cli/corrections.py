@@ -97,7 +97,9 @@ def _corrected(wrong: Sequence[str], right: Sequence[str]) -> Fix:
 
 
 def with_command(arguments: Sequence[str], commands: Mapping[str, Collection[str]]) -> Fix:
-    """Return the command line with the command in front that is missing there; `commands` have these options.
+    """Return the command line with a command in front: the likeliest that has all options which are typed.
+
+    A command that stands elsewhere in the line moves to the front.  `commands` holds the options of each.
 
     >>> with_command(["y=x**2", "--at", "x=3"], {"backward": ["--at", "--v"], "jacobian": ["--at"]}).text
     "gradcli backward 'y=x**2' --at x=3"
@@ -106,7 +108,11 @@ def with_command(arguments: Sequence[str], commands: Mapping[str, Collection[str
         position = arguments.index(named)
         return _corrected(arguments, [named, *arguments[:position], *arguments[position + 1 :]])
     typed = {argument.partition("=")[0] for argument in arguments if argument.startswith("--")}
-    words = [word for before, word in zip(["", *arguments], arguments, strict=False) if before[:1] != "-" != word[:1]]
+    words = [  # those that are neither options nor, after one such as `--at`, its value
+        word
+        for before, word in zip(["", *arguments], arguments, strict=False)
+        if not word.startswith("-") and (not before.startswith("-") or "=" in before)
+    ]
     texts = [piece for word in words for piece in re.split("[;\n]", word) if piece.strip()]
     several = "--v" not in typed and len(texts) > 1
     first = "check" if any(map(_CLAIM.match, texts)) else "jacobian" if several else "backward"

@@ -174,8 +174,8 @@ NUMBERS = False  # whether its functions have numbers and flat arrays alone
 
 
 def source(program: Program) -> str:
-    """Return the file."""
-    called: set[str] = set()
+    """Return the Python file of a program: its imports, helpers, functions and self-test."""
+    called: set[str] = set()  # the functions that the lines call, which `function_lines` adds
     functions = [function_lines(f, LANGUAGE, called) for f in program.functions]
     helpers = needed(called, HELPERS)
     imports = ["import math", ""] if any("math." in line for lines in helpers for line in lines) else []

@@ -96,7 +96,8 @@ class _Planner:
         """Add the call for a node, which is the last use of the nodes in `done`."""
         # A ufunc may write over its argument; `where` and structural operations read on after they began to write.
         row = OPERATIONS[node.op]
-        if row.broadcasts and not row.selects:
+        may_overwrite = row.broadcasts and not row.selects
+        if may_overwrite:
             self._give_back(done)
         if node in self._direct:
             self._indices[node] = self._direct[node]
@@ -104,7 +105,8 @@ class _Planner:
             self._held[node] = self._taken((node.shape, np.dtype(node.dtype).type))
             self._indices[node] = self._start + self._held[node]
         self.steps.append(_step(node, [self._indices[a] for a in node.args], self._indices[node]))
-        self._give_back(done)
+        if not may_overwrite:
+            self._give_back(done)
 
     def _taken(self, kind: Kind) -> int:
         """Return the number of a free buffer, or of a new one."""
@@ -114,6 +116,7 @@ class _Planner:
         return len(self.buffers) - 1
 
     def _give_back(self, done: list[Node]) -> None:
+        """Let later steps use the buffers of nodes that no step reads any more."""
         for owner in done:
             if owner in self._held:
                 number = self._held.pop(owner)

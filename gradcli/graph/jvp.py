@@ -1,9 +1,9 @@
 """Forward mode: the graph of a Jacobian–vector product, one tangent ṫ = Σ ∂t/∂x·u for each node that depends on x.
 
-Forward mode uses the rules of reverse mode.  A slope serves both modes.  An operation that moves elements moves
-tangents as it moves primals, and a contraction is linear in each of its factors: the kind of the row says so.  For any
-other structural operation the pullback g ↦ Jᵀg is linear in g, and its transpose, the pullback of the pullback, is
-u ↦ Ju.
+Forward mode uses the rules of reverse mode.  The local derivative of an elementwise operation, its slope, serves both.
+An operation that moves elements moves tangents as it moves primals, and a contraction is linear in each of its factors:
+the kind in the operation's row is one of these.  For any other structural operation the pullback g ↦ Jᵀg is linear in
+g, and its transpose, the pullback of the pullback, is u ↦ Ju.
 Sources: Griewank and Walther, *Evaluating Derivatives* (SIAM, 2008), section 3.1; Radul and others, "You only linearize
 once: tangents transpose to gradients" (POPL 2023).
 """

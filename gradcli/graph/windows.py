@@ -46,9 +46,8 @@ class Window:
         """
         size, count = self.padded(length), self.fitting(length)
         if size < self.reach or count < 1:
-            raise InputError(
-                f"a window of {self.reach} elements does not fit into {size}", hint="elements of `padding` count"
-            )
+            message = f"a window of {self.reach} elements does not fit into {size}"
+            raise InputError(message, hint=f"`padding` is included in the {size}")
         return count
 
     def padded(self, length: int) -> int:

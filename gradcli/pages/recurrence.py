@@ -38,7 +38,7 @@ _DIGITS = 12  # to which numbers that follow from the index agree
 
 
 class NoRecurrence(Exception):
-    """Raised for a loop that no recurrence says: its rounds are written out."""
+    """Raised for a loop that cannot be written as a recurrence: its rounds are written out."""
 
 
 class Program:
@@ -270,28 +270,32 @@ class Folded(NamedTuple):
 
 
 def folded(graph: Graph, program: Program, keep: Collection[Node] = ()) -> Folded:
-    """Return a graph with its loops as recurrences; the nodes `keep` stay outside of them, but for the last round's."""
+    """Return a graph with its loops as recurrences.
+
+    A loop with a node of `keep` in a round before the last is written out: a recurrence would hide that node.
+    """
     computed = [n for n in graph.nodes if n.args]
     if len(computed) < LEAST:
         return Folded(graph)
     nodes = [n for n in program.order(computed) if program.is_operation(n)]
     entries = _entries(graph, nodes, program)
     node_of = {e.results[0]: n for n, e in zip(nodes, entries, strict=True)}
-    unwritten: set[Hashable] = set()
+    refused: set[Hashable] = set()
 
     def is_round(*parts: Sequence[Entry]) -> bool:
-        if _kinds(parts[0]) in unwritten:
+        if _kinds(parts[0]) in refused:
             return False
         return program.is_round(*([node_of[e.results[0]] for e in part] for part in parts))
 
-    for _ in range(_SEARCHES):  # what no recurrence says may have loops within
-        search, before = _Loops(graph, program, keep), len(unwritten)
+    # What cannot be written as a recurrence is no loop in the next search, which may find loops within its rounds.
+    for _ in range(_SEARCHES):
+        recurrences, before = _Loops(graph, program, keep), len(refused)
         for loop in loops(entries, is_round):
-            if not search.add(loop, [[nodes[k] for k in ids] for ids in loop.rounds]):
-                unwritten.add(_kinds([entries[k] for k in loop.rounds[0]]))
-        if len(unwritten) == before:
+            if not recurrences.add(loop, [[nodes[k] for k in ids] for ids in loop.rounds]):
+                refused.add(_kinds([entries[k] for k in loop.rounds[0]]))
+        if len(refused) == before:
             break
-    return search.result()
+    return recurrences.result()
 
 
 def _kinds(part: Sequence[Entry]) -> Hashable:

@@ -156,22 +156,23 @@ def _plain(blocks: Sequence[Block], hidden: set[str]) -> Iterator[Block]:
 
 
 def closed_form(loop: Recurrence, names: Mapping[Node, str]) -> Iterator[Math]:
-    """Yield what a loop of arithmetic computes of the one value that it starts from as a short formula: 1024*x."""
+    """Yield the result of a loop as a formula in its start, 1024*x, if it is arithmetic and the formula is short."""
     nodes = [n for part in loop.rounds for n in part]
-    start, *others = loop.starts or (nodes[0],)
-    if others or len(loop.carried) != 1 or len(nodes) > _CLOSED or not _is_arithmetic(nodes, start):
+    if len(loop.starts) != 1 or len(loop.carried) != 1 or len(nodes) > _CLOSED:
         return
-    (stem,) = loop.carried
-    name = names.get(start, element_name(stem, (loop.first - 1,)))
-    inner = _variable(start)
-    if name == element_name(stem, (loop.first - 1,)) and inner is not start and inner in names:
-        nodes, start, name = [start, *nodes], inner, names[inner]  # y = 2*x before y = 2*y, y = 2*y, …
+    (start,), (stem,) = loop.starts, loop.carried
+    if not _is_arithmetic(nodes, start):
+        return
+    element = element_name(stem, (loop.first - 1,))
+    name, before = names.get(start, element), _beside_numbers(start)
+    if name == element and before is not start and before in names:  # y[0] = 2*x: the formula is one in x
+        nodes, start, name = [start, *nodes], before, names[before]
     import sympy
 
     from gradcli.algebra.formulas import TooDeepError, formulas, symbols
     from gradcli.notation.formulas import code
 
-    x = leaf()
+    x = leaf()  # the operations are element by element, so that each element has the formula of one number
     copies: dict[Node, Node] = {start: x}
     for n in nodes:
         copies[n] = Node(n.op, tuple(copies.get(a, a) for a in n.args), (), n.settings, n.dtype)
@@ -188,8 +189,8 @@ def closed_form(loop: Recurrence, names: Mapping[Node, str]) -> Iterator[Math]:
         yield Value.of(expr)
 
 
-def _variable(node: Node) -> Node:
-    """Return what arithmetic with numbers alone is computed of; the node itself, if it is none."""
+def _beside_numbers(node: Node) -> Node:
+    """Return x of 2*x, x + 1 and the like, whose other operands are numbers; of any other node the node itself."""
     args = [a for a in node.args if not a.is_constant]
     return args[0] if len(args) == 1 and _is_arithmetic([node], args[0]) else node
 

@@ -35,6 +35,13 @@ class Kind(Enum):
     UNRECORDED = auto()
     FORWARD = auto()
 
+    @property
+    def why_not(self) -> str:
+        """Why what is cut off so requires no gradient, in the words of `Quantity.why_not`."""
+        if self is Kind.UNRECORDED:
+            return "no_grad"
+        return "integers" if self in (Kind.DISCRETE, Kind.INDICES) else "detached"
+
 
 @dataclass(frozen=True)
 class How:

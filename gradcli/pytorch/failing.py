@@ -149,7 +149,7 @@ class _EndWriter(_Writer):
         """Return the operation, the name of what was changed, whether it is a result, the versions, and the changes."""
         kept = [tensor for known, _, _, tensor, _ in step.checks if known is memory]
         named = [n for n, x in self.names.tensors.items() if x._memory is memory]
-        named += [n for x in kept if x is not None and (n := self.names.of(x) or x._called)]
+        named += [n for x in kept if x is not None and (n := self.names.of(x) or x._label)]
         last, how = memory.storage.changed or (None, "")
         lines = [n for n, since in memory.lines.items() if since > version]
         return (

@@ -118,8 +118,8 @@ class _Writer:
                 self.of[edge] = self.quantity(y._a, "result", NOWHERE, (), moment(y))
             self.edge(edge)
         for x in self.call.inputs or ():
-            if x._called and not self.names.of(x):
-                self.recorder.name(self.tensor(x, moment(x)), x._called)
+            if x._label and not self.names.of(x):
+                self.recorder.name(self.tensor(x, moment(x)), x._label)
         for name, (x, now) in self.tape.named.items():
             known = self.all_of(x, now)
             self.tape.live.setdefault(id(x), known[0])
@@ -205,7 +205,7 @@ class _Writer:
     def earlier_names(self, x: Tensor) -> list[str]:
         """Return the name of a leaf that has none of the program's now, or that of what shows the same memory."""
         known = self.memories.get(_memory_of(x._a))
-        return [] if self.names.of(x) else [x._called or ("" if known is None else known[0])]
+        return [] if self.names.of(x) else [x._label or ("" if known is None else known[0])]
 
     def written_without_step(self, edge: Edge, quantity: int, read: Moment) -> int:
         """Return the quantity that a change without a step has made of another one: its gradient passes unchanged."""
@@ -246,7 +246,7 @@ class _Writer:
     def data(self, x: Tensor, read: Moment, requires: bool) -> int:
         """Return the quantity of a tensor that the call does not go through, with the numbers that it had."""
         if read not in self.of:
-            name, base = self.names.of(x) or x._called, None
+            name, base = self.names.of(x) or x._label, None
             if not name:
                 name, base = self.base(x, read)
             elif name in self.tape.named and self.tape.named[name][1] is read and self.edge_now(x) is None:
@@ -256,7 +256,7 @@ class _Writer:
             line = x._detached.line if x._detached is not None else x._frozen
             new = self.of[read] = self.quantity(
                 read.array,
-                "mask" if x._called == MASK else _role(x) if isinstance(x, Parameter) else "data",
+                "mask" if x._label == MASK else _role(x) if isinstance(x, Parameter) else "data",
                 NOWHERE if line is None else self.sites.of(line),
                 [name],
                 read,
@@ -499,9 +499,9 @@ def _constant(a: Any) -> Node:
 
 
 def _why_not(x: Tensor) -> str:
-    """Return why a tensor requires no gradient."""
+    """Return why a tensor requires no gradient, in the words of `Quantity.why_not`."""
     if x._detached is not None:
-        return x._detached.hows[0].kind.name.lower()
+        return x._detached.hows[0].kind.why_not
     if x._frozen is not None or isinstance(x, Parameter):
         return "frozen"
     return "data" if x._a.dtype.kind == "f" else "integers"

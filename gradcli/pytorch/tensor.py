@@ -39,7 +39,7 @@ class Tensor(TensorBase):
     _fn: Step | None = None  # what made it, if that is recorded
     _output = 0  # its number among the results of a step that has several
     _moment: weakref.ref[Moment] | None = None  # its numbers of now, where an operation has read or made them
-    _called = ""  # what a function that is differentiated calls it
+    _label = ""  # what a function that is differentiated calls it
     _module: Any = None  # for explanations: the innermost module whose output it is, where no step made it
     _is_done = False  # whether a function was differentiated by it, and that is done
     _base: Tensor | None = None  # the tensor whose numbers it shows, and the recipes that say how

@@ -110,7 +110,7 @@ class _Trace:
             return self.sources[id(x)]
         if type(x) is tuple:  # the position of a part
             return Numbers.of(np.asarray(x, np.int64))
-        if getattr(x, "_called", "") == MASK:
+        if getattr(x, "_label", "") == MASK:
             return MASK
         array = x if isinstance(x, np.ndarray) else x._a
         if isinstance(array, _Unknown):

@@ -54,7 +54,6 @@ _READ = {
 _COPIES = ("tensor", "as_tensor", "asarray")
 _INDICES = frozenset(("max", "min", "median", "mode", "sort", "topk", "kthvalue"))
 _CASTS = frozenset(("long", "int", "short", "char", "byte", "bool", "to", "type", "type_as"))
-_WHY = {Kind.UNRECORDED: "no_grad", Kind.DISCRETE: "integers", Kind.INDICES: "integers"}
 
 
 class Recording(TorchFunctionMode):  # type: ignore[misc]
@@ -79,7 +78,7 @@ class Recording(TorchFunctionMode):  # type: ignore[misc]
         self.changes: dict[int, list[tuple[int, CallSite]]] = {}  # when and where a memory was written into
         self.shared: dict[int, WeakSet[Value]] = {}  # the values that are kept by reference, by their memory
         self.parents: list[Call] = []  # the Python functions that are entered
-        self.depth = 0  # how many backwards run
+        self.depth = 0  # how many backwards and custom functions run, in which no call is recorded
         self.faults: list[Exception] = []  # of the recording itself
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
@@ -281,7 +280,7 @@ class Recording(TorchFunctionMode):  # type: ignore[misc]
             known = next((self.cuts[x] for x in sources if x in self.cuts), None)
             how: How | None = _how(name, sources, results)
             site = self._where()[0]
-            if not any(x.requires_grad for x in sources) and how is not None and how.kind in _WHY:
+            if not any(x.requires_grad for x in sources) and how is not None and how.kind.why_not != "detached":
                 how = None  # which has no history because an operand has none
             # What a library does by itself, as `deepcopy` does, is no line of the program's forward pass.
             lost = known[2] if known else None
@@ -289,7 +288,7 @@ class Recording(TorchFunctionMode):  # type: ignore[misc]
                 lost = self.lost.setdefault((site.file, site.line), Lost(site))
                 lost.add(how, next(self.clock), [*self._leaves(sources)])
             for x in results:
-                why = known[0] if known and how is None else _WHY.get(how.kind, "detached") if how else "detached"
+                why = known[0] if known and how is None else how.kind.why_not if how else "detached"
                 self.cuts[x] = why, known[1] if known and why == known[0] else site, lost
 
     def _note_modules(self, result: Any) -> None:
@@ -326,7 +325,7 @@ class Recording(TorchFunctionMode):  # type: ignore[misc]
 
     @contextmanager
     def sweeping(self) -> Iterator[bool]:
-        """Record nothing within a block, in which a backward runs; yield whether it is the outermost one."""
+        """Enter a block in which a backward runs, and no call is recorded; yield whether it is the outermost one."""
         self.depth += 1
         try:
             yield self.depth == 1

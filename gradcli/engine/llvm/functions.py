@@ -28,7 +28,7 @@ _QUARTER = Fraction("1.5707963267948966192313216916397514420985846997")
 
 
 def _parts(number: Fraction, count: int) -> list[float]:
-    """Return numbers that add up to a constant: all but the last have so few bits that their products are exact.
+    """Return `count` numbers that add up to a constant: all but the last are exact times an integer of 20 bits.
 
     >>> parts = _parts(_LN2, 2)
     >>> parts[0].hex(), abs(sum(map(Fraction, parts)) - _LN2) < Fraction(1, 2**85)

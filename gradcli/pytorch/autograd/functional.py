@@ -42,7 +42,7 @@ def variable(x: Tensor, name: str = "", outside: bool = True) -> Any:
     if not result.requires_grad:
         with _Switch(transforms=0):
             result.requires_grad_()
-    result._called = name
+    result._label = name
     return result
 
 

@@ -161,10 +161,10 @@ def drop_elements(x: Tensor, p: float, shape: Any = None) -> Tensor:
 
 def drawn_mask(x: Tensor, p: float, sizes: tuple[int, ...]) -> Tensor:
     """Return the mask of a dropout: 1 with probability 1 - p, and 0 otherwise."""
-    u = DEFAULT.uniform(math.prod(sizes), np.float64)
+    u = DEFAULT.uniform(math.prod(sizes), np.float64)  # in the order in which x's elements stand in memory
     keep = (u < 1 - p).astype(x._a.dtype)
     mask = new(in_memory(keep, x._a)) if sizes == tuple(x.shape) else of_array(keep.reshape(sizes))
-    mask._called = MASK
+    mask._label = MASK
     return mask
 
 

@@ -16,7 +16,7 @@ from gradcli.text.wrapping import cells
 _LETTERS, _SMALL_LETTERS = 34, 30  # of a line
 _NUMBER, _ARRAY, _SMALL_ARRAY = 10, 27, 17  # letters that a number or an array may have
 _MARGIN = 12.0
-_OWN_LOOK = re.compile(r' class="gg-text"|(?<=><path) class="gg-(?:line|head)"')  # which the page's style says of all
+_OWN_LOOK = re.compile(r' class="gg-text"|(?<=><path) class="gg-(?:line|head)"')  # as the style of the page has it
 
 
 def drawn(page: LivePage, horizontal: bool = False) -> str:
@@ -46,6 +46,7 @@ def _templates(page: LivePage, above: str, horizontal: bool) -> Iterator[str]:
 
 
 def _svg(signs: _Signs, title: str, look: str) -> str:
+    """Return the boxes and arrows of a picture as an SVG element of the CSS class `look`."""
     drawing = laid_out(signs.drawing.boxes, signs.sign, signs.horizontal)
     width, height = (side + 2 * _MARGIN for side in (drawing.layout.width, drawing.layout.height))
     size = f'width="{width:.0f}" height="{height:.0f}" viewBox="0 0 {width:.0f} {height:.0f}"'
@@ -95,7 +96,7 @@ class _Signs:
         opens = self.above is not None and k in self.page.insides
         ours = f' data-box="{escaped(box.name)}" data-node="{node}"' if node >= 0 or opens else ""
         ours += f' data-inside="{self.above}{k}" aria-expanded="false"' if opens else ""
-        return Sign(box, ports, [*self.inside(box, node)], (), ours, passes, self.horizontal, opens)
+        return Sign(box, ports, [*self.lines(box, node)], (), ours, passes, self.horizontal, opens)
 
     def port(self, text: str, between: Sequence[int]) -> list[Line]:
         """Return the label of an arrow: its rule, and the number of an elementwise one `between` the boxes."""
@@ -107,8 +108,11 @@ class _Signs:
         mark = f'<tspan data-slope="{" ".join(map(str, between))}"></tspan>'
         return _with_number(lines, mark, room, _SMALL_LETTERS + 6)
 
-    def inside(self, box: Box, node: int) -> Iterator[Line]:
-        """Yield the lines of a box."""
+    def lines(self, box: Box, node: int) -> Iterator[Line]:
+        """Yield the lines of a box: its text and value, its adjoint, and the sizes that a loop shows of its rounds.
+
+        `node` is the one whose numbers it shows, -1 where it shows none.
+        """
         lines = [Line("text", line) for line in self.labels.value_lines(box, _LETTERS)]
         if node < 0:
             yield from lines
@@ -118,9 +122,9 @@ class _Signs:
         yield from _with_number(lines, self.mark("value", node), room, _LETTERS + 4)
         if n.adjoint is not None:
             yield Line("adjoint", n.bar, self.mark("adjoint", node), room)
-        for rounds, marks in zip(box.rounds, self.page.rounds.get(node, ()), strict=False):
+        for rounds, ids in zip(box.rounds, self.page.rounds.get(node, ()), strict=False):
             said = "".join(map(self.labels.writer.write, rounds.math()))
-            yield Line("adjoint", said, f'<tspan data-rounds="{marks}"></tspan>', 24 + min(24, len(rounds.reads)))
+            yield Line("adjoint", said, f'<tspan data-rounds="{ids}"></tspan>', 24 + min(24, len(rounds.reads)))
 
     def mark(self, kind: str, k: int) -> str:
         """Return the part of a line that changes."""
