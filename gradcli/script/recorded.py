@@ -89,7 +89,7 @@ class _Maker(Operands, Recorded):
         if o.row == WRITTEN and o.is_opaque:
             self.enter_change(o)
             return
-        arguments = [self.as_used(x, self.operand(x, o, i), o) for i, x in enumerate(o.operands)]
+        arguments = [self.as_used(x, self.operand(x, o, i), o, i) for i, x in enumerate(o.operands)]
         if o.is_opaque:
             self.functions[o.id] = use = Use(o, arguments, differentiable=self.differentiable(o))
             for k in self.used_of(o):
@@ -148,10 +148,10 @@ class _Maker(Operands, Recorded):
             self.earlier[name] = before
         return result
 
-    def as_used(self, x: int | Numbers, node: Any, o: Operation) -> Any:
-        """Return an operand as a condition where it is a mask of attention: one of numbers is added to the scores."""
-        is_mask = o.row == "scaled_dot_product_attention" and isinstance(x, int) and "bool" in self.quantity(x).dtype
-        return node > 0 if is_mask else node
+    def as_used(self, x: int | Numbers, node: Any, o: Operation, i: int) -> Any:
+        """Return an operand as a condition where it is one: a mask of attention, which may also be numbers."""
+        may_be = o.row in OPERATIONS and i in OPERATIONS[o.row].conditions
+        return node > 0 if may_be and isinstance(x, int) and "bool" in self.quantity(x).dtype else node
 
     def operands_of(self, o: Operation) -> int:
         """Return how many operands an operation has before its indices, positions and factors."""

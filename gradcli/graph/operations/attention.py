@@ -99,5 +99,6 @@ ROWS: dict[str, Operation] = {
         pullback=_attention_pullback,
         residuals=_residuals,
         options={"attn_mask": None, "scale": None},
+        conditions=(3,),
     )
 }
