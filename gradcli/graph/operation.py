@@ -106,7 +106,7 @@ class Operation:
         commutes: the result has the same bits if the two arguments are exchanged.
         results: the number of results of a call; where there are several, the last setting is that of one.
         indices: the positions of the arguments of a call that are integers: classes, and rows of a table.
-        conditions: the positions of the arguments of a call that may be booleans, which are true where they are positive.
+        conditions: the positions of the arguments of a call that may be booleans, true where positive.
         keeps_integers: integers give integers; other operations give floating-point numbers.
         joins: the elementwise operation that a reduction or a scan applies from one element to the next.
         selects: the result is the second or the third argument, by the first.
