@@ -16,7 +16,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 if __name__ == "__main__":
-    sys.path[:0] = [str(Path(__file__).parents[2]), str(Path(__file__).parents[1] / "pytorch")]
+    sys.path[:0] = [str(Path(__file__).parents[2])]
+sys.path.append(str(Path(__file__).parents[1] / "pytorch"))
 
 WAYS = ("--torch", "--no-torch")
 WARM = "import torch\nx = torch.ones(2, requires_grad=True)\n(x**2).sum().backward()\nx.grad = 1"

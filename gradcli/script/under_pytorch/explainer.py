@@ -10,8 +10,6 @@ from typing import TYPE_CHECKING
 
 from gradcli.pages.sections import Page
 from gradcli.process.platform import join
-from gradcli.process.tracebacks import text_of
-from gradcli.pytorch.messages import known_message
 from gradcli.realtorch.start import started_with_torch
 from gradcli.record.naming import Names, names_of
 from gradcli.record.record import CallSite, Left, Record, Stepped
@@ -113,7 +111,8 @@ class PyTorchExplainer(LineExplainer):
         """Note what PyTorch's message means; `text` is the traceback that was printed."""
         reason = self.reason(error, self._known)
         if "why: " not in reason:
-            reason = "\n".join(filter(None, (reason, self._run_again(error))))
+            is_of_none = isinstance(error, AttributeError) and error.obj is None
+            reason = "\n".join(filter(None, (reason, self._run_again() if reason or is_of_none else "")))
         self.tell(error, text, reason)
 
     def times(self, sites: Sequence[CallSite]) -> tuple[str, int]:
@@ -122,12 +121,11 @@ class PyTorchExplainer(LineExplainer):
         about = "at least " if None in uncounted else "about " if any(uncounted) else ""
         return about, super().times(sites)[1] + sum(filter(None, uncounted))
 
-    def _run_again(self, error: BaseException) -> str:
+    def _run_again(self) -> str:
         """Return what records the round in which an error came, where the recording had ended; "" elsewhere."""
         session = self.session
         site = session.recording.last if session is not None and session.has_ended else None
-        is_known = known_message(text_of(error))[0] or (isinstance(error, AttributeError) and error.obj is None)
-        if session is None or site is None or not is_known:
+        if session is None or site is None:
             return ""
         times = session.reached[site] + (self.more.get(site) or 0) + 1
         script = join([self.script.name if self.script.folder is not None else "…", *self.script.arguments])

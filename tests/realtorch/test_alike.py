@@ -1,0 +1,26 @@
+"""Pages, JSON and what is said of errors are the same under PyTorch and without it, but for scripts with a reason."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("torch", reason="the tests of --torch need PyTorch")
+
+from tests.realtorch.alike import texts, unlike
+
+TEXTS = texts()
+# By a line that says why: the scripts that differ.
+REASONS = Path(__file__).with_name("unlike.txt").read_text("utf-8").strip().split("\n\n")
+UNLIKE = {name.strip() for block in REASONS for name in block.splitlines()[1:]}
+
+
+def test_all_but_the_listed_scripts_are_tried():
+    assert {*TEXTS} >= UNLIKE
+    assert len(TEXTS) - len(UNLIKE) >= 250
+
+
+@pytest.mark.parametrize("name", [name for name in TEXTS if name not in UNLIKE])
+def test_a_script_has_the_same_pages_with_and_without_pytorch(name):
+    assert [*unlike(TEXTS[name])] == []
