@@ -478,7 +478,8 @@ class Writer:
         for _, x in request.names.named():  # which parameters there are, for what is not reached
             if x.is_leaf and (x.requires_grad or isinstance(x, torch.nn.Parameter)):
                 q, site = self._quantity(self.recording.value(x)), self.recording.uses.get(x)
-                if q not in reached and x.requires_grad and site is not None:
+                is_wanted = request.inputs is None or any(x is of for of in request.inputs)
+                if q not in reached and x.requires_grad and is_wanted and site is not None:
                     self.recorder.event(Cut(kind="not_read", code=site.code, source=q, site=site))
         self._cuts(self.recording.swept)
         self._write_names()

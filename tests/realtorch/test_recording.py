@@ -86,3 +86,20 @@ def test_large_numbers_are_kept_until_they_are_overwritten():
     by_row = {o.row: o for o in record.operations}
     assert isinstance(record.quantities[by_row["relu"].operands[0]].numbers, Numbers)
     assert (record.quantities[by_row["relu"].operands[0]].numbers.whole == 1).all()
+
+
+def test_what_is_not_among_the_inputs_of_grad_is_not_said_to_be_without_effect():
+    import torch
+
+    from gradcli.realtorch.driver import Session
+    from gradcli.script.pages.flow import flow
+
+    records = []
+    with Session(lambda *_: True, lambda record, *_: records.append(record)).running():
+        x, w = torch.ones(2, requires_grad=True), torch.ones(2, requires_grad=True)
+        torch.autograd.grad((x * w).sum(), x)
+    (record,) = records
+    assert {row.name: row.why for row in flow(record, record.backwards[0])} == {
+        "x": "",
+        "w": "not among the inputs of this call",
+    }
