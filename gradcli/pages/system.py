@@ -99,7 +99,8 @@ def _gaps(statements: Sequence[_Statement], folded: Folded) -> list[tuple[range,
     count = len(statements)
     if count - sum(len(gap) for gap, _ in gaps) <= _FIRST + _LAST:
         return sorted(gaps, key=lambda pair: pair[0].start)
-    return [(range(_FIRST, count - _LAST), f"{count - _FIRST - _LAST:,} more statements")]
+    left = count - _FIRST - _LAST
+    return [(range(_FIRST, count - _LAST), f"{left:,} more statement{'s' * (left > 1)}")]
 
 
 def _omission(what: str, numbers: Named) -> Text:
