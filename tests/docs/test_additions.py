@@ -89,6 +89,13 @@ def test_the_guide_names_the_file_that_a_question_asks_for(question):
     assert (GUIDE.parents[2] / answer).exists() or answer in dict(FILES.findall(text))
 
 
+def test_the_files_that_the_guide_names_are_there():
+    """Or the guide shows the whole file; NAME stands for any."""
+    text = GUIDE.read_text("utf-8")
+    named = {*re.findall(r"`(gradcli/[\w./]+\.(?:py|txt|json))", text)} - {*dict(FILES.findall(text))}
+    assert [name for name in sorted(named) if "NAME" not in name and not (GUIDE.parents[2] / name).exists()] == []
+
+
 @pytest.mark.parametrize("page", sorted(GUIDE.parent.glob("*.md")), ids=lambda page: page.stem)
 def test_each_block_of_code_ends(page):
     assert len(re.findall(r"^ *```", page.read_text("utf-8"), re.MULTILINE)) % 2 == 0
