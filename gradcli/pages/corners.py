@@ -14,10 +14,11 @@ from gradcli.graph.names import element_names
 from gradcli.graph.node import Node
 from gradcli.graph.operations import OPERATIONS
 from gradcli.graph.vjp import active_nodes
-from gradcli.notation.numbers import number_text
+from gradcli.notation.numbers import array_text, number_text
 from gradcli.pages.results import Array
 
 _NODES = 5_000  # of a system that is looked into: more would take longer than the rest of the page
+_FEW = 6  # elements of an argument that is shown whole
 _SHOWN = 60  # characters of an expression: a note fits on two lines
 
 
@@ -85,8 +86,10 @@ def _where(graph: Graph, node: Node, corner: Condition, values: Mapping[Node, Ar
     argument, expression, mask = corner.argument, notation.expression(node), values[corner.node]
     if len(expression) > _SHOWN and node in notation.names:
         return f"at this point, {notation.names[node]}"
-    index = int(np.flatnonzero(mask)[0])
     name = notation.name(argument)
+    if 1 < mask.size <= _FEW and mask.shape == argument.shape and mask.all() and not OPERATIONS[node.op].broadcasts:
+        return f"at {_short(name)} = {array_text(values[argument])}, {_short(expression)}"  # norm: all of them are 0
+    index = int(np.flatnonzero(mask)[0])
     if argument.shape and mask.shape == argument.shape:
         name = element_names(name if argument in notation.names else f"({name})", argument.shape)[index]
     value = np.broadcast_to(values[argument], mask.shape).reshape(-1)[index]

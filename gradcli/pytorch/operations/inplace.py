@@ -53,8 +53,9 @@ def check(x: Tensor, recorded: bool = False) -> None:
         raise_if(x._requires and x._fn is None, "leaf changed in place")
     elif x._origin is not None:
         raise untracked_change_error(x, x._origin, since=False)
-    else:
-        raise_if(base._fn is None and base.requires_grad, "view of a leaf changed in place")
+    else:  # the leaf is the base, or a view such as that of arange(4.).view(2, 2).requires_grad_()
+        is_leaf_before = base._fn is None if base.requires_grad else x.requires_grad
+        raise_if(is_leaf_before, "view of a leaf changed in place")
 
 
 def _check_tangent(x: Any) -> None:

@@ -515,3 +515,29 @@ y = h * h
 h.data = torch.ones(3)
 h.add_(1)
 y.sum().backward()
+# --- leaves that are views
+import torch
+def tried(name, f):
+    try: f(); print(name, "fine")
+    except RuntimeError as e: print(name, e)
+def a():
+    x = torch.arange(3.).view(3).requires_grad_(); x[0] = 5
+def b():
+    x = torch.zeros(4).view(2, 2).requires_grad_(); x += 1
+def c():
+    x = torch.arange(6.).reshape(2, 3).requires_grad_(); x.view(-1)[0] = 5
+def d():
+    w = torch.randn(6).reshape(3, 2).requires_grad_(); w.t().mul_(2)
+def e():
+    base = torch.zeros(4); w = torch.ones(2, requires_grad=True); v = base[:2]; v.mul_(w); v.add_(1); base.mul_(2); v.sum().backward()
+def f():
+    base = torch.zeros(4); w = torch.ones(2, requires_grad=True); base[0] = w[0]; base[1:3] = w; base[1:].mul_(3); base.sum().backward(); print(w.grad)
+def g():
+    x = torch.arange(3.).view(3).requires_grad_()
+    with torch.no_grad(): x[0] = 5
+    x.data[1] = 4; x.detach()[2] = 1; print(x)
+def h():
+    x = torch.arange(6.).view(2, 3).requires_grad_(); y = x * 2; y[0] = 1; y.view(-1)[5] = 0; y.t().mul_(2); y.sum().backward(); print(x.grad)
+def i():
+    x = torch.arange(6.).view(2, 3); x.requires_grad_(); x.detach_(); x[0] = 1; print(x)
+for k in "abcdefghi": tried(k, globals()[k])
