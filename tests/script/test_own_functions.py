@@ -84,7 +84,7 @@ SAID = {
     "SwishBad": "missing: + x*v*sigmoid(x)*(1 - sigmoid(x))",
     "StraightThroughBad": "times 0, the derivative of sign(x)",
     "InNumpyBad": "it differs from the derivative",
-    "NormBad": "the factor v is missing",
+    "NormBad": "the incoming gradient v is missing",
     "LinearBad": "yours is 1/3 times the right value: off by 1/n? v has 3 elements along axis 0, and a mean divides by",
     "ScaleBad": "the sign",
     "PolarBad": "missing: + v1*sin(t)",

@@ -92,6 +92,7 @@ class Derivation:
         self.y, *new = substituted([case.base, *named.values()], known)
         self.x = known.get(case.by, case.by)
         self.nodes = scheduled([self.y], [self.x])
+        self.seeds = [case.graph.inputs[name] for name in case.cotangents]  # the incoming gradients
         self.cotangent, self.tangent = leaf(self.y.shape), leaf(self.x.shape)
         within = set(self.nodes)
         kept = {name: n for name, n in zip(named, new, strict=True) if n in within or n.is_leaf}

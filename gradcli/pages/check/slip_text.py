@@ -148,6 +148,10 @@ class SlipWriter:
                 term = self._missing(slip) if times == 1 else ""
                 text = f"the path through {a} is left out"
                 return (f"a term is missing: {term}" if term else text), text
+            case "sign" if linear and slope is not None and slope.value == -1:
+                is_sum = edge.argument.op in ("add", "sub") and edge.argument not in self.letters
+                text = f"the minus before {f'({a})' if is_sum else a} is left out"
+                return text, text
             case "sign" if linear:
                 text = f"the sign of the derivative of {a} is wrong"
                 return text, text
@@ -155,6 +159,10 @@ class SlipWriter:
                 tangent = self._tangent(edge.argument)
                 text = "the inner derivative is missing"
                 return f"{text}: times {tangent}, the derivative of {a}" if tangent else f"{text}, that of {a}", text
+            case "left out" if slip.right in self.derivation.seeds:
+                v = self.write(slip.right)
+                text = f"the incoming gradient {v} is missing"
+                return f"{text}: {self.derivation.case.text} = vᵀJ, and yours is for {v} = ones", text
             case "left out" if node not in self.names:
                 text = f"the inner derivative is missing: times {self.write(slip.right)}"
                 return f"{text}, the derivative of {self.expression(node)}", text.partition(":")[0]
