@@ -554,3 +554,21 @@ def test_the_entropy_of_a_divergence_is_not_called_as_its_first_argument(run):
 def test_an_index_is_no_number_that_leaves_out_a_part_of_the_loss(run):
     out = run(X + "k = x.argmax()\nloss = x[k] + x[0].item() * x.sum()\nloss.backward()\n").out
     assert "cuts it off: .item() returns a plain number;" in " ".join(out.split())
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("a = torch.ones(3, requires_grad=True)\ne = 2 * a\ne", "e has 3 elements: a.grad = vᵀJ, with J = ∂e/∂a, needs"),
+        ("(2 * torch.ones(3, requires_grad=True))", "y has 3 elements: a gradient vᵀJ needs a weight v for each"),
+    ],
+)
+def test_a_backward_without_v_is_told_with_the_leaf_of_the_script(run, text, told):
+    assert told in " ".join(run(f"import torch\n{text}.backward()\n", status=1).err.split())
+
+
+def test_a_gradient_of_minus_0_is_written_as_in_the_formula(run):
+    text = "import torch\nx = torch.tensor([1., 0., -1.], requires_grad=True)\ny = torch.log(x)\n"
+    out = run(text + "z = torch.where(x > 0, y, 0.)\nz.sum().backward()\n").out
+    assert "= [1, nan, 0]\n" in out
+    assert "x.grad: None → [1, nan, 0]\n" in out

@@ -183,11 +183,20 @@ def of_math(at: Failure, *_: Any) -> Answer | None:
 def scalar(at: Failure, y: Any) -> Answer:
     """Return the answer to `backward()` of a tensor with several elements: it needs v, one weight for each."""
     name, size = at.called_name(y, "y"), "×".join(map(str, at.quantity(y).shape))
-    reason = f"{name} has {size} elements: x.grad = vᵀJ needs a weight v for each; v defaults to 1 for a scalar only."
+    x = _leaf_behind(at, y)
+    gradient = f"{x}.grad = vᵀJ, with J = ∂{name}/∂{x}," if x else "a gradient vᵀJ"
+    reason = f"{name} has {size} elements: {gradient} needs a weight v for each; v defaults to 1 for a scalar only."
     fix = f"call backward() of their sum or mean, or {name}.backward(v) with v = ∂L/∂{name}"
     if at.text.calls("grad"):
         fix = f"pass v as grad_outputs; ones give the gradient of the sum of {name}"
     return Answer(reason, fix, fixes.summed(at.text, name))
+
+
+def _leaf_behind(at: Failure, y: Any) -> str:
+    """Return the name of the first leaf that a quantity depends on; "" where none of them has one."""
+    _, reached = at.known.behind([getattr(y, "id", y)])
+    leaves = sorted(q for q in reached if q >= 0 and q not in at.known.producers)  # below 0 it only stands for a tensor
+    return next((name for q in leaves if (name := at.called_name(q, ""))), "")
 
 
 def kind_of_v(at: Failure, *_: str) -> Answer | None:
