@@ -559,7 +559,7 @@ def test_an_index_is_no_number_that_leaves_out_a_part_of_the_loss(run):
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ("a = torch.ones(3, requires_grad=True)\ne = 2 * a\ne", "e has 3 elements: a.grad = vᵀJ, with J = ∂e/∂a, needs"),
+        ("a = torch.ones(3, requires_grad=True)\ne = 2 * a\ne", "a.grad = vᵀJ, with J = ∂e/∂a, needs a weight v"),
         ("(2 * torch.ones(3, requires_grad=True))", "y has 3 elements: a gradient vᵀJ needs a weight v for each"),
     ],
 )
@@ -572,3 +572,24 @@ def test_a_gradient_of_minus_0_is_written_as_in_the_formula(run):
     out = run(text + "z = torch.where(x > 0, y, 0.)\nz.sum().backward()\n").out
     assert "= [1, nan, 0]\n" in out
     assert "x.grad: None → [1, nan, 0]\n" in out
+
+
+DEAD = """import torch
+w1 = torch.tensor([[1.], [-1.]], requires_grad=True); w2 = torch.tensor([[-1.]], requires_grad=True)
+v = torch.tensor([[2.]], requires_grad=True)
+def relu(h):
+    return torch.relu(h)
+y = relu(relu(torch.tensor([[3., 1.]]) @ w1) @ w2) @ v
+y.sum().backward()
+"""
+
+
+def test_a_gradient_of_0_is_told_by_the_derivative_or_the_factor_on_its_way(run):
+    out = " ".join(run(DEAD).out.split())
+    none = "has the derivative 0 at all of its inputs: none of them is above 0"
+    assert f"the gradients of w1 and w2 are 0: the 2nd relu that line 5 computes {none}" in out
+    assert (
+        "gradient of v is 0: the result of the 2nd relu that line 5 computes, a factor of the derivative, is 0" in out
+    )
+    text = X + "w = torch.ones(2, requires_grad=True)\n((x * w - 5).relu() + w).sum().backward()\n"
+    assert f"the gradient of x is 0: relu (line 4) {none}" in " ".join(run(text).out.split())

@@ -208,6 +208,6 @@ def numbers_words(n: Numbers) -> str:
     if a is None or a.size > SHOWN:
         return f"{size_text(n.shape)} numbers"
     return array_text(
-        decimal(a) + 0.0 if a.dtype.kind == "f" else a,  # as formulas have it, no zero is -0
+        decimal(a) + 0.0 if a.dtype.kind == "f" else a,  # 0 for -0, as results are written
         lambda v: f"{v:.6g}" if isinstance(v, float | complex) else str(v),
     )

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from gradcli.graph.graph import Graph
 from gradcli.graph.node import is_const
 from gradcli.graph.vjp import sweep
 from gradcli.record.numbers import Numbers
-from gradcli.record.record import Operand, Operation, Record
+from gradcli.record.record import Backward, Operand, Operation, Record
 from gradcli.script.known import line_at
 from gradcli.script.scene import CallScene
 from gradcli.script.system import Recorded
@@ -27,6 +27,8 @@ _LOSSES = frozenset(loss for loss, _ in _TWICE)
 _SHOWING = ("view", "alias")  # what shows a part of data, and is no operation of the script's
 _SHAPED = frozenset(("reshape", "index", "transpose", "broadcast"))  # after which a shape is meant
 _PAIRING = frozenset(("sub", "mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss"))
+_PRODUCTS = frozenset(("mul", "matmul", "linear"))
+_MOST = 3  # reasons that are told beside the first
 _ROUNDING = frozenset(("round", "floor", "ceil", "trunc"))
 
 
@@ -35,10 +37,7 @@ def slips(scene: CallScene) -> Iterator[str]:
     recorded = scene.recorded
     operations = [o for o in recorded.record.operations if not o.is_opaque]
     yield from [text for o in operations if (text := _paired(o, scene) or _twice(o, scene))][:1]
-    zero = sorted(recorded.name(c.quantity) for c in recorded.call.leaves if c.added.is_zero)
-    if zero and (stopped := _stopped(operations, scene)):
-        whose = f"gradient of {zero[0]} is" if len(zero) == 1 else f"gradients of {in_words(zero)} are"
-        yield f"the {whose} 0: {stopped}"
+    yield from _zeros(operations, scene)
 
 
 def changed(scene: CallScene) -> Iterator[str]:
@@ -131,17 +130,67 @@ def _twice(o: Operation, scene: CallScene) -> str | None:
     return None
 
 
-def _stopped(operations: Sequence[Operation], scene: CallScene) -> str | None:
-    """Return the sentence about an operation whose gradients are all 0."""
+def _zeros(operations: Sequence[Operation], scene: CallScene) -> Iterator[str]:
+    """Yield which gradients are 0, and why: what makes them 0 on each way to them, as the call had the numbers."""
+    recorded = scene.recorded
+    zero = [c.quantity for c in recorded.call.leaves if c.added.is_zero]
+    if not zero or recorded.call.hooks:
+        return
+    why: dict[int, list[str]] = {q: [] for q in zero}
+    for o, i, x in _stops(operations, recorded.call):
+        behind = {x, *(a for p in recorded.record.behind([x]) for a in p.operands if isinstance(a, int))}
+        for q in behind.intersection(zero):
+            why[q].append(_stopped(o, i, operations, scene))
+    names: dict[str, list[str]] = {}
+    for q, reasons in why.items():
+        if reasons and all(reasons):
+            first, *others = dict.fromkeys(reasons)
+            more = others if len(others) < _MOST else [f"so it is with {len(others):,} more operations"]
+            names.setdefault("; ".join((first, *more)), []).append(recorded.name(q))
+    for reason, of in sorted(names.items(), key=lambda item: min(item[1])):
+        whose = f"gradient of {of[0]} is" if len(of) == 1 else f"gradients of {in_words(sorted(of))} are"
+        yield f"the {whose} 0: {reason}"
+
+
+def _stops(operations: Iterable[Operation], call: Backward) -> Iterator[tuple[Operation, int, int]]:
+    """Yield each operation that receives a gradient and sends an operand only 0; with its position and quantity."""
+    for o in operations:
+        received = [g for k in range(len(o.results)) if (g := call.received.get((o.id, k))) is not None]
+        if not all(g.is_zero for g in received):
+            for i, x in enumerate(o.operands):
+                if isinstance(x, int) and (g := call.sent.get((o.id, i))) is not None and g.is_zero:
+                    yield o, i, x
+
+
+def _stopped(o: Operation, i: int, operations: Sequence[Operation], scene: CallScene) -> str:
+    """Return why an operation sends an operand 0: its derivative, or a factor; "" where neither is known to be."""
     quantities = scene.recorded.record.quantities
-    for o in reversed(operations):
-        where = scene.where(line_at(o.site))
-        if _is_flat(o, scene.recorded):
-            through = f"; `x + (x.{o.row}() - x).detach()` has the same values and the derivative 1"
-            return f"{o.row} ({where}) has the derivative 0 everywhere{through * (o.row in _ROUNDING)}"
-        if o.row == "relu" and quantities[o.results[0]].numbers.is_zero:
-            return f"relu ({where}) has the derivative 0 at all of its inputs: none of them is above 0"
-    return None
+    if _is_flat(o, scene.recorded):
+        through = f"; `x + (x.{o.row}() - x).detach()` has the same values and the derivative 1"
+        return f"{_which(o, operations, scene)} has the derivative 0 everywhere{through * (o.row in _ROUNDING)}"
+    if o.row == "relu" and quantities[o.results[0]].numbers.is_zero:
+        which = _which(o, operations, scene)
+        return f"{which} has the derivative 0 at all of its inputs: none of them is above 0"
+    if o.row not in _PRODUCTS or i > 1:
+        return ""
+    x = o.operands[1 - i]
+    factor = _producer(x, scene.recorded.record)
+    while factor is not None and factor.row in (*_SHOWING, *_SHAPED):
+        x, factor = factor.operands[0], _producer(factor.operands[0], scene.recorded.record)
+    if factor is None or factor.row != "relu" or not quantities[factor.results[0]].numbers.is_zero:
+        return ""
+    return f"the result of {_which(factor, operations, scene)}, a factor of the derivative, is 0"
+
+
+def _which(o: Operation, operations: Sequence[Operation], scene: CallScene) -> str:
+    """Return an operation with its line: relu (line 6), or the 2nd relu that line 6 computes, where it has several."""
+    where = scene.where(line_at(o.site))
+    alike = [p.id for p in operations if (p.row, p.site.file, p.site.line) == (o.row, o.site.file, o.site.line)]
+    if len(alike) == 1:
+        return f"{o.row} ({where})"
+    k = alike.index(o.id) + 1
+    ending = {1: "st", 2: "nd", 3: "rd"}.get(k % 10 if k // 10 % 10 != 1 else 0, "th")
+    return f"the {k}{ending} {o.row} that {where} computes"
 
 
 def _is_flat(o: Operation, recorded: Recorded) -> bool:
