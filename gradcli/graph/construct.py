@@ -203,10 +203,9 @@ def matmul(a: Node, b: Node) -> Node:
             )
     inner = b.shape[0] if len(b.shape) == 1 else b.shape[-2]
     if a.shape[-1] != inner:
-        raise InputError(
-            f"shapes {a.shape} and {b.shape} cannot be multiplied: {a.shape[-1]} columns meet {inner} rows",
-            hint="`.T` transposes a matrix",
-        )
+        message = f"shapes {a.shape} and {b.shape} cannot be multiplied: {a.shape[-1]} columns meet {inner} rows"
+        fits_transposed = inner in a.shape[-2:-1] or a.shape[-1] in b.shape[-1:]
+        raise InputError(message, hint="`.T` transposes a matrix" if fits_transposed else "these two must be equal")
     stack = broadcast_shapes([a.shape[:-2], b.shape[:-2]])
     rows = a.shape[-2:-1]
     columns = b.shape[-1:] if len(b.shape) > 1 else ()

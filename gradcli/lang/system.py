@@ -323,7 +323,7 @@ def _too_early_error(name: str, user: Statement, definition: Statement, span: Sp
     return InputError(
         f"`{name}` is used before it is assigned{definition.span.place}",
         span,
-        f"statements are read in order; an input has its value from a point: --at {name}=1",
+        f"statements are read in order: write `{name} = …` before it",
     )
 
 

@@ -261,8 +261,11 @@ def _assignment(source: Source, start: int, end: int) -> Assignment:
         span = Span(source, start, end)
         text = span.text.strip()
         name, equals, _ = text.partition("=")
-        if name and equals:
+        if name and equals and not re.fullmatch(NAME, name.strip()):
             raise InputError(f"`{name.strip()[:40]}` is not a name", span, "write NAME=VALUE")
+        if name and equals:
+            sign = Span(source, start + text.index("="), end)
+            raise InputError("`==` compares two values", sign, f"write {name.strip()}=VALUE with one `=`")
         if re.fullmatch(NAME, text):
             raise InputError(f"`{text}` has no value", span, f"write {text}=1, or a vector {text}=[1,2]")
         raise _without_name(span)

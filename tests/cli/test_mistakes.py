@@ -166,7 +166,7 @@ LANGUAGE = [
     system("«lambda» = 2*x", says="`lambda` is a word of Python's", mend="`lambda_`"),
     system("y = sum(«x + 1=»2)", says="only a name, or an element such as `y[0]`, can be assigned", mend="NAME = EXPR"),
     system("y = («t := x»)", says="`:=` is not part of the language", mend="a statement of its own"),
-    system("y = 2*«t»; t = x", says="`t` is used before it is assigned\n", mend="--at t=1"),
+    system("y = 2*«t»; t = x", says="`t` is used before it is assigned\n", mend="write `t = …` before it"),
     system("y = x; «y» = 2*x", says="`y` is assigned already", mend="once"),
     system("input x = 1; «x» = 2; y = x", says="`x` is declared as an input already", mend="once"),
     system("input x = 1; input «x» = 2; y = x", says="`x` is declared as an input twice", mend="once"),
@@ -178,7 +178,7 @@ LANGUAGE = [
     system("y = x*(«1/0»)", says="division by zero", mend=""),
     # Shapes
     system("y = «x + z»", "--shape", "x=2,z=3", says="shapes (2,) and (3,) do not fit together", mend="aligned"),
-    system("y = 2*(«x @ M»)", "--shape", "x=2,M=3x3", says="2 columns meet 3 rows", mend="`.T`"),
+    system("y = 2*(«x @ M»)", "--shape", "x=2,M=3x3", says="2 columns meet 3 rows", mend="must be equal"),
     system("y = «x @ 2»", says="`@` multiplies vectors and matrices", mend="--shape"),
     system("y = «x[5]»", "--shape", "x=3", says="there is no element 5 among 3", mend="from 0 to 2"),
     system("y = «x[-4]»", "--shape", "x=3", says="there is no element -4 among 3", mend="from 0 to 2"),

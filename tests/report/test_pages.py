@@ -222,7 +222,8 @@ def test_statements(cli, count):
     if count == 24:
         assert len(lines) == 24
     else:
-        assert lines[20] == f"… {count - 24:,} more statements: h{count - 4} = {count - 3}"
+        left = count - 24
+        assert lines[20] == f"… {left:,} more statement{'s' * (left > 1)}: h{count - 4} = {count - 3}"
         assert len(lines) == 25
     assert lines[-1].split() == [f"h{count}", "=", f"h{count - 1}+1", "=", str(count + 1)]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from decimal import Decimal
-from itertools import islice
+from itertools import islice, repeat
 
 import numpy as np
 
@@ -148,18 +148,20 @@ def _as_sum(graph: Graph) -> list[Math]:
 
 def _whatever(graph: Graph, v: Named, name: str) -> tuple[Math, ...]:
     """Return a sentence for v without numbers: v = ∂L/∂y for a loss L computed later."""
-    outputs, called = graph.outputs, cotangent(graph)
+    outputs, called, needed = graph.outputs, cotangent(graph), ": all that `backward` needs of "
     what: list[Math]
     if len(outputs) == 1:
         ((y, weights),) = v.items()
         what = [Partial(name, y), Value(weights)]
+    elif len(outputs) <= _NAMES and any(y.shape for y in outputs.values()):
+        each = (Equal((Name(f"{y}.v"), Partial(name, y), Value(weights))) for y, weights in v.items())
+        return (*[part for pair in zip(each, repeat(", "), strict=False) for part in pair][:-1], needed, Name(name))
     else:
         listed: list[Math] = [Partial(name, y) for y in list(outputs)[:_NAMES]]
         listed += ["…"] * (len(outputs) > _NAMES)
-        short = len(outputs) <= _NAMES and not any(y.shape for y in outputs.values())
-        what = [Listed(tuple(listed)), *([array_of(outputs, v)] if short else [])]
+        what = [Listed(tuple(listed)), *([array_of(outputs, v)] if len(outputs) <= _NAMES else [])]
     v_is = Equal((*([Name(called)] if called else []), *what))
-    return v_is, ": all that `backward` needs of ", Name(name)
+    return v_is, needed, Name(name)
 
 
 def array_of(outputs: Outputs, v: Named) -> Math:

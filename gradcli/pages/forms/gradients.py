@@ -59,10 +59,7 @@ def forms(result: Result, v: Named, called: Mapping[str, str] | None = None, at:
     names = {**result.graph.labels, **result.question.hooks}
     loss = loss_name(result.graph, v)
     only = cotangent(result.graph, loss) if rest == 1 else None
-    names |= {
-        n: called.get(name, only or (f"{name}.v" if v[name].dtype == object else f"v_{name}"))
-        for name, n in cotangents.items()
-    }
+    names |= {n: called.get(name, only or f"{name}.v") for name, n in cotangents.items()}
     return _GradientWriter(result, known, names, loss, at).forms()
 
 
