@@ -191,20 +191,11 @@ class Recurrence:
     shared: Mapping[Node, tuple[tuple[int, int], ...]]  # what all rounds read: the operations and operands that it is
 
 
-class LeftOut(NamedTuple):
-    """Rounds of a loop that is no recurrence, of which a page has the first and the last ones alone: what they compute.
-
-    `rounds` is how many they are.
-    """
-
-    nodes: frozenset[Node]
-    rounds: int
-
-
 class Folded(NamedTuple):
     """A graph in which loops have names for what leaves them, the loops, and the new names of old ones.
 
-    `inputs` are the new names of inputs that are elements of lists, `left_out` the rounds that a page does not write.
+    `inputs` are the new names of inputs that are elements of lists.  `left_out` is what rounds compute that a page does
+    not write: those between the first and the last ones of a loop that is no recurrence.
     """
 
     graph: Graph
@@ -212,12 +203,12 @@ class Folded(NamedTuple):
     renamed: Mapping[str, str] = MappingProxyType({})
     inputs: Mapping[str, str] = MappingProxyType({})
     whole: Graph | None = None  # the graph before
-    left_out: tuple[LeftOut, ...] = ()
+    left_out: tuple[frozenset[Node], ...] = ()
 
     @property
     def unwritten_nodes(self) -> frozenset[Node]:
         """The nodes of rounds that a page does not write."""
-        return frozenset().union(*(part.nodes for part in self.left_out))
+        return frozenset().union(*self.left_out)
 
     @property
     def written_loops(self) -> list[Recurrence]:

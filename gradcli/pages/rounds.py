@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -12,10 +13,26 @@ from gradcli.graph.graph import Graph
 from gradcli.graph.names import AdjointName, adjoint_name, array_name, element_name
 from gradcli.graph.node import Node, leaf
 from gradcli.graph.operations import OPERATIONS
-from gradcli.pages.mentions import DEFINITIONS, names_in
+from gradcli.pages.mentions import DEFINITIONS, mentioned, names_in
 from gradcli.pages.recurrence import Folded, Recurrence
 from gradcli.pages.results import Array, Shown
-from gradcli.pages.sections import Block, Equations, Math, Name, Section, Sum, Text, Typed, Value, sentence
+from gradcli.pages.sections import (
+    Block,
+    Computed,
+    Equal,
+    Equations,
+    Grad,
+    Math,
+    Name,
+    Partial,
+    Product,
+    Section,
+    Sum,
+    Text,
+    Typed,
+    Value,
+    sentence,
+)
 from gradcli.text.wrapping import in_words
 
 _CLOSED = 200  # operations whose formula is worked out, to see whether it is short
@@ -33,11 +50,11 @@ ROUNDS = Text(
 
 
 def without_rounds(
-    sections: Sequence[Section], result: Shown, shown: Iterable[str], is_unwritten: bool = False
+    sections: Sequence[Section], result: Shown, shown: Iterable[str], unwritten: Collection[str] = ()
 ) -> Iterator[Section]:
     """Yield the sections of a page without formulas that mention the inside of a loop; other names are `shown`.
 
-    `is_unwritten` is whether the page has left out formulas itself.
+    `unwritten` are the inputs of whose gradients the page may have left out the formulas itself.
     """
     names = {*result.graph.names}.difference(shown) | (set(result.symbolic.defined) if result.symbolic else set())
     written = False
@@ -48,12 +65,37 @@ def without_rounds(
             yield section
         elif section.name == "grad":
             plain = tuple(_plain(section.blocks, names))
-            written = written or (plain == section.blocks and not is_unwritten)
+            written = written or (plain == section.blocks and not _is_bare(plain, unwritten))
             yield replace(section, blocks=plain)
-        elif section.name != "grad":
+        else:
+            is_whole = section.name == "jacobian" and any(not isinstance(block, Text) for block in section.blocks)
+            written = written or (is_whole and names.isdisjoint(mentioned([section])))
             yield section
     if not written:
         yield Section("grad", (ROUNDS,))
+
+
+def _is_bare(blocks: Sequence[Block], inputs: Collection[str]) -> bool:
+    """Return whether the gradient of one of the inputs has no formula."""
+    lines = [line.sides for block in blocks if isinstance(block, Equations) for line in block.lines]
+    lines = [sides for sides in lines if _input_of(sides[0]) in inputs]
+    return not all(any(map(_is_formula, sides)) for sides in lines)
+
+
+def _input_of(gradient: Math) -> str | tuple[str, ...]:
+    match gradient:
+        case Grad(name) | Partial(_, name):
+            return name
+    return ""
+
+
+def _is_formula(math: Math) -> bool:
+    match math:
+        case Value(array):
+            return bool(array.dtype == object)
+        case Product(parts) | Sum(parts) | Equal(parts):
+            return any(map(_is_formula, parts))
+    return isinstance(math, Computed)
 
 
 def by_round(folded: Folded, adjoints: Adjoints, contributions: Contributions, loss: str) -> list[Text]:
@@ -71,6 +113,7 @@ def _of_loop(
 ) -> Iterator[Text]:
     added: dict[str, dict[int, Array]] = {}
     carried: dict[str, dict[int, Array]] = {}
+    elsewhere = [] if of else [adjoint_name(name, loss) for name in _read_elsewhere(loop, graph)]
     for name, reads in read_by_round(loop, graph).items():
         if (known := numbers_by_round(reads, adjoints, contributions)) is not None:
             if name in loop.carried:
@@ -83,10 +126,20 @@ def _of_loop(
     what += [f"{adjoint_name(stem, loss)} = ∂{loss}/∂{stem}[{loop.index}]" for stem in carried]
     all_rounds = [*added.items(), *((adjoint_name(stem, loss), known) for stem, known in carried.items())]
     arrays = any(np.shape(a) for _, rounds in all_rounds for a in rounds.values())
-    which = f" of {loop.statements[-1].name}" * of
+    if partly := [bar for bar in added if bar in elsewhere]:
+        what[0] += f" (operations outside of these rounds may add to {in_words(partly)}, too)"
+    which = f" of {loop.statements[-1].name}" * (of or bool(partly))
     yield Text((f"By round{which}, the last one first{' (norms)' * arrays}: {', and '.join(what)}",))
     for name, rounds in all_rounds:
         yield Text((Name(name), f" by round: {_numbers(loop.index, rounds)}"))
+
+
+def _read_elsewhere(loop: Recurrence, graph: Graph) -> Iterator[str]:
+    """Yield the names of what all rounds read, and other operations too."""
+    times = Counter(a for n in graph.nodes for a in n.args)
+    for node, reads in loop.shared.items():
+        if node in graph.labels and times[node] > len(reads) * len(loop.rounds):
+            yield graph.labels[node]
 
 
 def read_by_round(loop: Recurrence, graph: Graph) -> dict[str, dict[int, Reads]]:

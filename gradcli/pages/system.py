@@ -37,6 +37,7 @@ from gradcli.pages.sections import (
 )
 
 _FIRST, _LAST = SCREEN - 4, 4  # statements of a longer system that are shown
+_FEW = 3  # statements that are not left out: a line tells that others are
 _BEHIND = 6  # numbers of a point that stand behind the first statement: more are wider than a line
 _LEAVES = 12  # inputs of a point that are listed: two lines
 
@@ -78,6 +79,7 @@ def system_section(
     said = [Text((", ".join(f"{name}[k] is {name}.k" for name in modules),))] if modules else []
     if gaps:
         read = {*read, *(name for line in lines.values() for side in line.sides[1:] for name in names_in(side))}
+        read -= {name for line in lines.values() for side in line.sides[:1] for name in names_in(side)}
     begin, blocks = 0, first
     for gap, what in gaps:
         numbers = {name: n for k in gap for name, n in statements[k].values(values, known) if name in read}
@@ -91,16 +93,27 @@ def _with_sides(lines: Mapping[int, Line], shown: range) -> Equations:
 
 
 def _gaps(statements: Sequence[_Statement], folded: Folded) -> list[tuple[range, str]]:
-    """Return the positions of statements that are left out, and how much that is: rounds of loops, or statements."""
+    """Return the positions of statements that are left out, and what they are: rounds of loops, or statements."""
     gaps = []
     for part in folded.left_out:
-        positions = [k for k, s in enumerate(statements) if s.node in part.nodes]
-        gaps.append((range(positions[0], positions[-1] + 1), f"{part.rounds:,} more rounds"))
+        positions = [k for k, s in enumerate(statements) if s.node in part]
+        gaps.append((range(positions[0], positions[-1] + 1), "more rounds"))
     count = len(statements)
-    if count - sum(len(gap) for gap, _ in gaps) <= _FIRST + _LAST:
-        return sorted(gaps, key=lambda pair: pair[0].start)
-    left = count - _FIRST - _LAST
-    return [(range(_FIRST, count - _LAST), f"{left:,} more statement{'s' * (left > 1)}")]
+    if count - sum(len(gap) for gap, _ in gaps) > _FIRST + _LAST + _FEW:
+        gap = _around_loops(statements, range(_FIRST, count - _LAST))
+        gaps = [(gap, f"{len(gap):,} more statements")] if len(gap) > _FEW else []
+    return sorted(gaps, key=lambda pair: pair[0].start)
+
+
+def _around_loops(statements: Sequence[_Statement], gap: range) -> range:
+    """Return a gap that does not begin or end between the statements of one loop, unless these are a screen."""
+    first, stop = gap.start, gap.stop
+    for loop in {id(s.loop): s.loop for s in statements if s.loop is not None}.values():
+        positions = [k for k, s in enumerate(statements) if s.loop is loop]
+        if len(positions) <= SCREEN:
+            first = positions[-1] + 1 if positions[0] < gap.start <= positions[-1] else first
+            stop = positions[0] if positions[0] < gap.stop <= positions[-1] else stop
+    return range(first, max(first, stop))
 
 
 def _omission(what: str, numbers: Named) -> Text:
@@ -113,11 +126,12 @@ def shown_nodes(graph: Graph) -> list[Node]:
     """Return the nodes whose values the section may show."""
     shown = loops_of_formulas(graph).graph
     nodes, labels = list(shown.names.values()), shown.labels
-    if len(nodes) <= _FIRST + _LAST:
+    first = _FIRST + _FEW
+    if len(nodes) <= first + _LAST:
         return nodes
     last = nodes[-_LAST:]
     read = {a for n in last for a in named_operands(n, labels)}
-    return nodes[:_FIRST] + [n for n in nodes[_FIRST:-_LAST] if n in read] + last
+    return nodes[:first] + [n for n in nodes[first:-_LAST] if n in read] + last
 
 
 def point_parts(at: Named) -> tuple[Math, ...]:

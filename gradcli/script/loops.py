@@ -9,7 +9,7 @@ from itertools import groupby, pairwise
 from typing import Any
 
 from gradcli.graph.node import Node
-from gradcli.pages.recurrence import Folded, LeftOut, Program, folded, numbered
+from gradcli.pages.recurrence import Folded, Program, folded, numbered
 from gradcli.record.naming import Names
 from gradcli.record.record import CallSite, Operation
 from gradcli.script.expressions import LoopSpan
@@ -124,10 +124,11 @@ class _Script(Program):
         """Return whether a list may take the place of a name: all names of rounds were numbered by the page."""
         return True
 
-    def left_out(self, result: Folded) -> Iterator[LeftOut]:
-        """Yield the rounds between the first and the last ones of loops that are no recurrences and have many.
+    def left_out(self, result: Folded) -> Iterator[frozenset[Node]]:
+        """Yield what rounds compute, of loops that are no recurrences and have many, but of the first and last rounds.
 
-        A loop within another one that is cut has all its rounds.
+        A loop within another one that is cut has all its rounds.  How many of the script's rounds these are is not
+        known: one whose results no gradient reaches has left no operation.
         """
         graph = result.graph
         if len(graph.names) <= _ROUNDS:
@@ -145,7 +146,7 @@ class _Script(Program):
             blocks = _joined(written)
             if len(blocks) > _ROUNDS:
                 first, stop = blocks[_EDGE][0], blocks[-_EDGE - 1][1]
-                yield LeftOut(frozenset(n for n, r in rounds.items() if first <= r <= stop), stop - first + 1)
+                yield frozenset(n for n, r in rounds.items() if first <= r <= stop)
                 cut.append((begins[0], last))
 
     def _loops(self) -> Iterator[tuple[list[int], int]]:

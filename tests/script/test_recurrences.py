@@ -142,6 +142,7 @@ def test_what_rounds_add_sums_to_the_gradient(run):
     numbers = [float(part.split()[1]) for part in rounds.split(" · ")]
     assert np.allclose(sum(numbers), RECORDED["euler"]["grad"]["k"], rtol=5e-3)
     assert re.match(r"step=8 \S+ · step=7 ", rounds)
+    assert "outside of these rounds" not in out
 
 
 def test_norms_of_rounds_are_those_of_the_adjoints(run):

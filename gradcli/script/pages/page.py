@@ -161,7 +161,7 @@ def _of_script(result: Result, loops: Folded, scene: CallScene, known: Measured)
     sections = list(whole.sections)
     is_cut = bool(loops.loops or loops.left_out)
     if is_cut:
-        left_out = bool(loops.unwritten) and any(n.shape for n in result.graph.nodes)  # scalars have no such formulas
+        left_out = loops.unwritten if any(n.shape for n in result.graph.nodes) else ()  # scalars have no such formulas
         sections = [
             *without_rounds(sections, result, loops.written_names, left_out),
             *_by_round(loops, known, loss_name(result.graph, point.calls[0].v)),
