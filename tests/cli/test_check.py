@@ -116,6 +116,7 @@ ARRAYS = [
     ("L=-sum(t*log(softmax(z)))", "dL/dz=softmax(z)-t", "z=3,t=3", "right only where t sums to 1"),
     ("Y=X@W", "W.grad=X@v", "X=3x3,W=3x3", "in ∂Y/∂W you wrote X @ v: it is X.T @ v"),
     ("y=x**2", "x.grad=2*x", "x=3", "the incoming gradient y.v is missing: x.grad = vᵀJ, and yours is for y.v = ones"),
+    ("p=softmax(z);L=-log(p[1])", "dL/dz=p-[1,0,0]", "z=3", "yours is the derivative with p[0] in place of p[1]"),
     ("Y=X+b", "b.grad=sum(v,axis=1)", "X=3x3,b=3", "in ∂Y/∂b you wrote sum(v, axis=1): it is sum(v, axis=0)"),
     ("f=sum(x**3)", "df/dx=3*x**2+[0,1,0,0]", "x=4", "right except for the entry [1]: extra term: + 1"),
     ("f=mean(x**2)", "df/dx=2*x", "x=4", "yours is 4 times the right value: off by 1/n? x has 4 elements along axis 0"),
@@ -130,6 +131,11 @@ ARRAYS = [
     ("P=softmax(Z);f=-log(P[0,1])-log(P[1,0])", "df/dZ=P", "Z=2x3", "in [0,1] the right value is yours minus 1"),
     ("f=sum(x**3+x)", "df/dx=[1,2,3]", "x=3", "in [2] the right value is yours plus 3*x[2]**2 - 2"),
 ]
+
+
+def test_a_slip_in_a_second_derivative_is_told_without_a_cotangent(cli):
+    outcome = cli("check", "f=x@A@x", "d2f/dx2=2*A", "--shape", "x=2,A=2x2", "-f", "json")
+    assert outcome.objects[0]["why"] == "right only where A is symmetric: `input A symmetric = …`"
 
 
 @pytest.mark.parametrize(("system", "claim", "shape", "why"), ARRAYS)

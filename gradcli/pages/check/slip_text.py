@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from gradcli.graph.construct import spread
+from gradcli.graph.construct import index, spread
 from gradcli.graph.graph import Graph, computed_from
 from gradcli.graph.node import ARITHMETIC, Node, const
 from gradcli.graph.rewrite import Rewriter
@@ -23,6 +23,7 @@ _TERM = 60  # characters of a term that is shown
 _READABLE = 60  # operations of an expression that is written at all
 _PLAINLY = 2  # characters
 _COTANGENT = "for the cotangent v "
+_FIRST = 2  # quantities on the left of a claim about a first derivative
 _OFTEN = {2: "twice"}
 _OPPOSITE = {"lt": "ge", "le": "gt", "gt": "le", "ge": "lt"}
 
@@ -87,6 +88,8 @@ class SlipWriter:
         """Return one slip, one at several places alike, or two, in words."""
         if pair := taken(slips):
             return Reason(self._taken(slips[0], *pair), tuple(self._text_of(slip, len(slips)) for slip in slips))
+        if text := self._indexed(slips):
+            return Reason(text, tuple(self._text_of(slip, len(slips)) for slip in slips))
         groups = [slips] if set.intersection(*(set(slip.keys) for slip in slips)) else [[slip] for slip in slips]
         entries = tuple(self._text_of(slip, len(group)) for group in groups for slip in group)
         sentences = [self._sentences(group[0], len(group)) for group in groups]
@@ -114,6 +117,16 @@ class SlipWriter:
             case _:
                 holds = None
         return text if holds is None else f"{text}: right only where {self.write(holds)}"
+
+    def _indexed(self, slips: Sequence[Slip]) -> str:
+        """Return which element stands for which, where this is what several slips have in common; else ""."""
+        shared = set.intersection(*(set(slip.keys) for slip in slips)) if len(slips) > 1 else set()
+        for _, array, key in (k for k in shared if k[0] == "indexed"):
+            right = {s.edge.node for s in slips if s.edge.node.op == "index" and s.edge.argument is array}
+            text = " in place of ".join(map(self.expression, (index(array, key), *right)))
+            if len(right) == 1 and len(text) <= _TERM and "…" not in text:
+                return f"yours is the derivative with {text}"
+        return ""
 
     def _text_of(self, slip: Slip, times: int) -> SlipText:
         edge = slip.edge
@@ -186,7 +199,12 @@ class SlipWriter:
         return f"you wrote {wrote}: {what} is {whole}{same}", f"you wrote {wrote} for {right}"
 
     def _of_arrays(self, slip: Slip) -> tuple[str, str]:
-        """Return what is said of a slip in what an operation on arrays passes on; "" where nobody would read it."""
+        """Return what is said of a slip in what an operation on arrays passes on; "" where nobody would read it.
+
+        What is passed on within a first derivative, in a claim about a second one, the claim has no name for.
+        """
+        if len(self.derivation.case.left) > _FIRST and self.derivation.y.shape:
+            return "", ""
         for wrong, right in ((slip.wrong, slip.edge.contribution), (slip.wrote, slip.right)):
             texts = [self._short(n) for n in (wrong, right) if n is not None]
             if len(texts) == 2 and all(texts):
