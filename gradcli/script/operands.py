@@ -95,6 +95,7 @@ class Operands:
     at: dict[str, Array]
     quantities: dict[str, Quantity]
     since: dict[str, tuple[CallSite, CallSite]]
+    literals: dict[int, Node]
     used: set[int]  # the quantities that operations read
 
     def __init__(self, record: Record, sources: Mapping[str, str]) -> None:
@@ -177,6 +178,8 @@ class Operands:
             return self.input(name or local(True) or self.unused("data", "constant"), a, quantity)
         if name is not None:
             self.computed[self.fresh(name)] = node
+        elif quantity is not None and not labels:
+            self.literals[quantity.id] = node
         return node
 
     def shown(self, quantity: Quantity, site: CallSite) -> Node | None:

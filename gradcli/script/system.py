@@ -76,6 +76,7 @@ class Recorded:
     # Inputs that have changed in place since a line read them: with that line, and that of the change.
     since: dict[str, tuple[CallSite, CallSite]] = field(default_factory=dict)
     earlier: dict[str, str] = field(default_factory=dict)  # of leaves whose names are others' now: those names
+    literals: dict[int, Node] = field(default_factory=dict)  # of quantities that are written as their numbers
     v: dict[str, Array] = field(default_factory=dict)
     roots: list[str] = field(default_factory=list)  # what the call flowed from, one by one
     names: dict[int, str] = field(default_factory=dict)  # of leaves and of named results, by quantity

@@ -444,7 +444,10 @@ LAYER = "torch.manual_seed(0)\nlin = torch.nn.Linear(2, 2)\n"
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ("z = x*0 + (x**2).detach() * x\n(z + x.detach()).sum()", ["z = x*0 + [1, 4]*x"]),
+        (
+            "z = x*0 + (x**2).detach() * x\n(z + x.detach()).sum()",
+            ["z = x*0 + [1, 4]*x", "[1, 4] is a constant: detached in line 3"],
+        ),
         ("z = (x.detach() * x).sum()\nz", ["z = sum(x.detach()*x)", "x.grad = x.detach()"]),
         ("y = x**2\nz = (y.detach() * y).sum()\nz", ["z = sum(y.detach()*y)", "y.detach() = [1, 4]"]),
         ("t = (x * 2).max(0)[0].detach()\nz = (x * t).sum()\nz", ["t is a constant: detached in line 3"]),
@@ -654,3 +657,11 @@ def test_a_gradient_of_0_is_told_by_the_derivative_or_the_factor_on_its_way(run)
     )
     text = X + "w = torch.ones(2, requires_grad=True)\n((x * w - 5).relu() + w).sum().backward()\n"
     assert f"the gradient of x is 0: relu (line 4) {none}" in " ".join(run(text).out.split())
+
+
+def test_a_number_that_was_detached_is_told_where_its_name_is_anothers(run):
+    text = "import torch\nx = torch.tensor(1.5, requires_grad=True)\nh = torch.sin(x)\nh = h.detach() * x\n"
+    out = run(f"{text}h.backward()\n").out
+    assert "h = 0.997495*x" in out
+    assert "0.997495 is a constant: detached in line 4\n" in out
+    assert "constant" not in run(X + "h = x * torch.tensor([3., 4.])\nh.sum().backward()\n").out

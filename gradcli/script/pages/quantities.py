@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from gradcli.notation.nodes import Notation
 from gradcli.pages.results import Array, Named
 from gradcli.pages.sections import Block, Grid, Math, Name, Text, Value
 from gradcli.record.numbers import size_text
@@ -98,11 +99,18 @@ def _first_entries(a: Array) -> str:
 
 
 def constants(scene: CallScene) -> Iterator[str]:
-    """Yield which inputs the script has detached or frozen, with the line and the reason."""
+    """Yield which inputs, and which numbers in formulas, are detached or frozen, with the line and the reason."""
     reasons: dict[str, list[str]] = {}
     for name in scene.recorded.graph.inputs:
         if reason := constant(scene, name):
             reasons.setdefault(reason, []).append(name)
+    nodes, numbers = {*scene.recorded.graph.nodes}, dict[str, dict[str, None]]()
+    for q, node in scene.recorded.literals.items():
+        if node in nodes and (reason := _cut_in(scene, q)):
+            numbers.setdefault(reason, {})[Notation({}).expression(node)] = None
+    for reason, texts in numbers.items():
+        more = [f"{len(texts) - _FEW:,} more numbers"] if len(texts) > _FEW else []
+        reasons.setdefault(reason, []).extend([*texts][:_FEW] + more)
     for reason, names in reasons.items():
         yield f"{in_words(names)} {'is a constant' if len(names) == 1 else 'are constants'}: {reason}"
 
@@ -113,12 +121,17 @@ def constant(scene: CallScene, name: str) -> str:
     x = recorded.quantities.get(name)
     if x is None or name in recorded.wrt:
         return ""
-    cut = next((e for e in recorded.record.events if isinstance(e, Cut) and e.result == x.id), None)
-    if cut is not None:
-        return f"{_cut(cut)} in {scene.where(line_at(cut.site))}"
+    if reason := _cut_in(scene, x.id):
+        return reason
     if x.why_not != "frozen":
         return ""
     return f"frozen{f' in {scene.where(line_at(x.site))}' if x.site.line else ''}, requires_grad is False"
+
+
+def _cut_in(scene: CallScene, q: int) -> str:
+    """Return how and where a quantity was cut from the graph; "" for one that was not."""
+    cut = next((e for e in scene.recorded.record.events if isinstance(e, Cut) and e.result == q), None)
+    return f"{_cut(cut)} in {scene.where(line_at(cut.site))}" if cut is not None else ""
 
 
 def earlier_names(scene: CallScene) -> Iterator[str]:
