@@ -94,7 +94,7 @@ SAID = {
     "HuberBad": "you took abs(r) for r: right only where r > 0",
     "StackBad": "you wrote v[0]: it is v[1]",
     "ForgottenBad": "yours is 0",
-    "SquaresBad": "the sign",
+    "SquaresBad": "the minus before b is left out",
     "InPlaceBad": "the inner derivative is missing, that of 2*x",
     "BranchBad": "yours is 2/3 times the right value",
     "BroadcastBad": "you wrote sum(v, axis=1): it is sum(v, axis=0)",
