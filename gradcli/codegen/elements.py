@@ -213,8 +213,8 @@ def _minus(node: Node) -> Node | None:
 
 def _where(node: Node) -> Node | None:
     condition, a, b = node.args
-    if condition.args == (a, b) and condition.op in _EXTREMA:
-        return Node(_EXTREMA[condition.op], (b, a))
+    if condition.args == (a, b) and (extremum := _EXTREMA.get(condition.op)):
+        return Node(extremum, (b, a))
     if is_const(a, 0) and is_const(b, 0) and ZERO in (a, b):
         return ZERO
     return a if a is b else None

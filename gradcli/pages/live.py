@@ -383,7 +383,7 @@ def _nodes(
                 value=trace.values[n] if not n.is_constant else constant(n)[..., 0].astype(float),
                 adjoint=reverse.adjoints.get(n),
                 within=indices[sums[n]] if n in sums else -1,
-                fix=safer_operation(n, trace.names) if n.op in SAFER else "",
+                fix=safer_operation(n, trace.names) if SAFER.get(n.op) else "",
             )
         )
     return result

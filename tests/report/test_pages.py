@@ -90,7 +90,8 @@ def test_retained_gradients_have_formulas_and_say_what_they_are(cli):
         (
             ("y=3*x**2", "--at", "x=[1,2]", "--v", "1,-10"),
             [
-                "v weights the outputs: the gradient is that of  L = sum(v*y) = 1·y[0] + (-10)·y[1]",
+                "v weights the outputs: the gradient is that of",
+                "  L = sum(v*y) = 1·y[0] + (-10)·y[1]",
                 "v = ∂L/∂y = [1, -10]: all that `backward` needs of L",
             ],
         ),

@@ -108,7 +108,7 @@ class SlipWriter:
         a, b = (*node.args, const(0))[:2]
         match node.op:
             case "where":
-                holds = a if new is b else replace(a, op=_OPPOSITE[a.op]) if a.op in _OPPOSITE else None
+                holds = a if new is b else replace(a, op=opposite) if (opposite := _OPPOSITE.get(a.op)) else None
             case "relu" | "abs" | "leaky_relu":
                 holds = new > const(0)
             case "maximum" | "minimum":

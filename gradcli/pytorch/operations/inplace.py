@@ -54,7 +54,7 @@ def check(x: Tensor, recorded: bool = False) -> None:
     elif x._origin is not None:
         raise untracked_change_error(x, x._origin, since=False)
     else:  # the leaf is the base, or a view such as that of arange(4.).view(2, 2).requires_grad_()
-        is_leaf_before = base._fn is None if base.requires_grad else x.requires_grad
+        is_leaf_before = base._fn is None if base.requires_grad else x.requires_grad and not recorded
         raise_if(is_leaf_before, "view of a leaf changed in place")
 
 
