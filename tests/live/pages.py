@@ -64,6 +64,13 @@ def browser():
         return webdriver.Chrome(options=options, service=webdriver.ChromeService(driver))
 
 
+def until(driver, condition):
+    """Wait until a condition of the page holds, however long that takes, and return what it gave."""
+    from selenium.webdriver.support.wait import WebDriverWait
+
+    return WebDriverWait(driver, 20, poll_frequency=0.05).until(condition)
+
+
 def frame(driver):
     """Wait until what waits for the next frame is shown."""
     driver.execute_async_script("requestAnimationFrame(() => setTimeout(arguments[0], 20))")

@@ -9,7 +9,7 @@ import re
 import pytest
 from conftest import long
 from numpy.testing import assert_allclose
-from pages import errors, numbers
+from pages import errors, numbers, until
 
 pytestmark = long
 
@@ -127,8 +127,7 @@ def test_live_pages_of_a_script_have_its_gradients(training, driver):
         driver.get(target.as_uri())
         only = "const all = [...document.querySelectorAll('details')]; all[arguments[0]].open = true;"
         driver.execute_script(only + "all.forEach((e, k) => k === arguments[0] || e.remove())", k)
-        driver.execute_async_script("setTimeout(arguments[0], 100)")
-        shown = numbers(driver)
+        shown = until(driver, numbers)
         leaves = rows[k]["leaves"]["model.0.weight"]["own"]
         assert_allclose([shown[f"grad-of model.0.weight[{i},1]"] for i in range(8)], [r[1] for r in leaves], 1e-4)
     assert errors(driver) == []

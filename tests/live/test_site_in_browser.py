@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from conftest import Command, long
-from pages import browser, errors
+from pages import browser, errors, until
 
 KEYS = "document.dispatchEvent(new KeyboardEvent('keydown', {key: arguments[0], bubbles: true}))"
 
@@ -46,12 +46,15 @@ def test_the_search_finds_pages_without_a_server(driver, site):
 
 
 def test_keys_turn_the_pages(driver, site):
+    def press(key, then):
+        before = driver.current_url
+        driver.execute_script(KEYS, key)
+        until(driver, lambda d: d.current_url != before and d.current_url.endswith(then))
+
     driver.get((site / "index.html").as_uri())
-    driver.execute_script(KEYS, "n")
-    assert driver.current_url.endswith("/vector-jacobian-product.html")
-    driver.execute_script(KEYS, "n")
-    driver.execute_script(KEYS, "p")
-    assert driver.current_url.endswith("/vector-jacobian-product.html")
+    press("n", "/vector-jacobian-product.html")
+    press("n", ".html")
+    press("p", "/vector-jacobian-product.html")
     driver.execute_script(KEYS, "/")
     assert driver.execute_script("return document.activeElement.id") == "query"
 
