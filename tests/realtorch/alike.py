@@ -11,6 +11,7 @@ import os
 import re
 import sys
 import tempfile
+import warnings
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -31,6 +32,7 @@ def said(text: str, way: str, form: str) -> tuple[str, str]:
     def run() -> list[str]:
         from tests.conftest import Command
 
+        warnings.resetwarnings()  # those of a script are no errors
         with tempfile.TemporaryDirectory() as folder:
             os.chdir(folder)
             Path("script.py").write_text(text, "utf-8")
@@ -68,7 +70,8 @@ def first_difference(under: list[str], without: list[str]) -> str:
 
 def _objects(text: str) -> list[str]:
     """Return the lines of JSON objects."""
-    return [line for o in text.splitlines() for line in json.dumps(json.loads(o), indent=1).splitlines()]
+    objects = [json.dumps(json.loads(o), indent=1, ensure_ascii=False) for o in text.splitlines()]
+    return [line for o in objects for line in o.splitlines()]
 
 
 def _lines(text: str) -> list[str]:
@@ -77,9 +80,8 @@ def _lines(text: str) -> list[str]:
 
 def _notes(err: str) -> str:
     """Return what the command says, without warnings of Python's, tracebacks, and the size of the pages."""
-    err = re.sub(
-        r"^\S+:\d+: \w*Warning: .*\n(?:Consider .*\n)?(?:  .*\n|   ?\(Trig.*\n)*|^wrote .*\n", "", err, flags=re.M
-    )
+    warning = r"^(?:\S+:\d+: )?\w*Warning: .*\n(?:Consider .*\n)?(?:  .*\n| +\(Trig.*\n|\n)*"
+    err = re.sub(rf"{warning}|^wrote .*\n", "", err, flags=re.MULTILINE)
     before, _, error = err.partition("Traceback (most recent call last):")
     told = re.search(r"^(?:why|fix|more): ", error, re.MULTILINE)
     return before + (error[told.start() :] if told is not None else "")

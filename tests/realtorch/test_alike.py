@@ -24,3 +24,8 @@ def test_all_but_the_listed_scripts_are_tried():
 @pytest.mark.parametrize("name", [name for name in TEXTS if name not in UNLIKE])
 def test_a_script_has_the_same_pages_with_and_without_pytorch(name):
     assert [*unlike(TEXTS[name])] == []
+
+
+@pytest.mark.parametrize("name", sorted(UNLIKE))
+def test_a_listed_script_differs(name):
+    assert [*unlike(TEXTS[name])]

@@ -54,13 +54,13 @@ def facts(at: Failure) -> Sequence[Any] | None:
         case "changed in place":
             return _changed(at, roots, *values)
         case "sizes of a cat" | "sizes of a stack" | "ranks of a cat":
-            return _joined(at)
+            return _joined(at, values)
         case "slice outside":
             return _rows(at)
 
         case "gradient of no tensor" | "count of a function's gradients" | "rank of a convolution's input":
             return values if len(values) > 1 else None
-    if key.endswith("changed in place") and "view" in key:
+    if re.match("(one of several )?view.*changed in place", key) and "leaf" not in key:
         is_now = "is being modified" in at.message  # else it is not known where it was
         return (_of_shape(""), "", "", "BackwardHookFunction" in at.message, None, "") if is_now else None
     return None if key in _WITHOUT else [_plain_shape(v) if isinstance(v, str) else v for v in values]
@@ -118,7 +118,8 @@ def _roots(at: Failure) -> Iterator[Quantity]:
 def _failed(at: Failure) -> Backward | None:
     """Return the backward that has failed at the line, if its roots are recorded."""
     last = at.known.record.backwards[-1:]
-    return last[0] if last and last[0].roots and last[0].site.line == at.line else None
+    lines = [each.line for each in (at, *at.callers)]  # a custom function may fail within the call
+    return last[0] if last and last[0].roots and last[0].site.line in lines else None
 
 
 def _known(x: Quantity) -> Any:
@@ -177,11 +178,13 @@ def _changed(at: Failure, roots: Sequence[Quantity], *values: Any) -> Sequence[A
     return number, name, i >= len(operation.operands), tuple(values[3:5]), event.site, how, sites
 
 
-def _joined(at: Failure) -> Sequence[Any] | None:
+def _joined(at: Failure, values: Sequence[Any]) -> Sequence[Any] | None:
     for call in at.failed_calls("cat", "concat", "concatenate", "stack", "hstack", "vstack", least=1):
+        count, dim = len(elements(call.args[0])), at.value(argument(call, 1, "dim", "axis"))
         parts = [*_tensors(at, elements(call.args[0]))]
-        dim = at.value(argument(call, 1, "dim", "axis"))
-        if len(parts) == len(elements(call.args[0])) > 1 and called(call) not in ("hstack", "vstack"):
+        if not parts and count == 2 and called(call) == "stack":  # the message has the shapes of both
+            parts = [*map(_of_shape, values[:2])]
+        if len(parts) == count > 1 and called(call) not in ("hstack", "vstack"):
             rank = len(parts[0].shape) + (called(call) == "stack")
             return (dim or 0) % max(rank, 1), parts
     return None
