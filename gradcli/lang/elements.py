@@ -28,6 +28,7 @@ from gradcli.lang.statements import Statement
 MAX_WRITTEN_OUT = 10_000  # iterations
 
 _BEFORE = "give it a statement before this one"
+_FIRST = "; the first is left out by `x[i-1] if i > 0 else 0`"
 
 Scope = Mapping[str, Node]
 Built = tuple[Sequence[ast.expr], Callable[[list[Node]], Node]]
@@ -130,6 +131,8 @@ class _WholeLoop(Walk):
 
     def variable(self, tree: ast.Name) -> Node:
         if id(tree) not in self.varies:
+            if tree.id == self.name and tree.id not in self.scope:
+                raise _NotElementwiseError("its own elements are read", self.expression.span(tree), _BEFORE)
             return super().variable(tree)
         values = self.iterations[id(tree)][tree.id]
         return const(tuple(values.tolist()), values.shape)
@@ -217,8 +220,7 @@ class _WholeLoop(Walk):
 
     def outside_error(self, index: int, size: int, key: ast.expr, iteration: int) -> InputError:
         where = ", ".join(f"{name} = {a[iteration]}" for name, a in self.iterations[id(key)].items())
-        first = "; the first is left out by `x[i-1] if i > 0 else 0`" if index < 0 else ""
-        hint = f"elements are counted from 0 to {size - 1}{first}"
+        hint = f"elements are counted from 0 to {size - 1}{_FIRST if index < 0 else ''}"
         return InputError(f"there is no element {index} among {size}, which is needed at {where}",
                           self.expression.span(key), hint)  # fmt: skip
 
@@ -235,7 +237,7 @@ class _OneIteration(Walk):
         self.names = names
 
     def variable(self, tree: ast.Name) -> Node:
-        if tree.id in self.assigned and len(self.assigned) > 1:
+        if tree.id in self.assigned and (len(self.assigned) > 1 or tree.id not in self.scope):
             message = f"`{tree.id}` is used as a whole while its elements are computed"
             raise InputError(message, None, f"an element is `{tree.id}[{' - 1, '.join(self.names)} - 1]`")
         return const(self.names[tree.id]) if tree.id in self.names else super().variable(tree)
@@ -270,7 +272,7 @@ def _worked_out(key: ast.expr, names: Mapping[str, int], expression: Expression)
         return key
     (index,) = indices_in(key, names, expression)
     if index < 0:
-        raise InputError(f"there is no element {index}", expression.span(key), "elements are counted from 0")
+        raise InputError(f"there is no element {index}", expression.span(key), f"elements are counted from 0{_FIRST}")
     return ast.Constant(int(index))
 
 

@@ -9,6 +9,7 @@ import ast
 import inspect
 import math
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from functools import cache
 from itertools import islice
 from typing import Any
@@ -16,6 +17,7 @@ from typing import Any
 from gradcli.errors import InputError
 from gradcli.graph.index_arrays import IndexArray, flattened, index_array, indices_where, is_mask
 from gradcli.graph.node import Node
+from gradcli.lang.loops import integers_of
 from gradcli.vocabulary import KEYWORDS, Builder
 
 
@@ -86,9 +88,14 @@ def take(slot: Any, rest: Iterator[Node]) -> Any:
 
 
 def read_setting(tree: ast.expr) -> Any:
-    """Return a plain value: a number, a tuple of them, a word in quotes, True, False or None."""
+    """Return a plain value: a number, a tuple of them, integers combined, a word in quotes, True, False or None."""
     if isinstance(tree, ast.Name) and tree.id == "inf":
         return math.inf
+    if isinstance(tree, ast.Tuple):
+        return tuple(map(read_setting, tree.elts))
+    if isinstance(tree, ast.BinOp):
+        with suppress(InputError):
+            return integers_of(tree, {})
     try:
         return ast.literal_eval(tree)
     except (ValueError, TypeError, MemoryError, RecursionError, SyntaxError):

@@ -282,7 +282,7 @@ def _uses(statements: Sequence[Statement], assigned: Mapping[str, Statement]) ->
                 if name not in assigned:
                     if name not in uses:
                         uses[name] = s.expression.span(tree)
-                elif name not in ready:
+                elif name not in ready and (s.loop is None or name != s.name):  # whose first round may read none
                     raise _too_early_error(name, s, assigned[name], s.expression.span(tree))
                 elif name not in own or (name != s.name and name not in begun):
                     read.add(name)

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from gradcli.graph.names import array_name
 from gradcli.graph.node import Node, operands
 from gradcli.notation.writer import Writer
+from gradcli.pages.recurrence import loops_of_formulas
 from gradcli.pages.results import Shown
 from gradcli.pages.sections import (
     Added,
@@ -57,9 +58,10 @@ def _defining(result: Shown, sections: Sequence[Section], elements: Iterable[str
     if not names:
         yield from sections
         return
-    known = {*result.graph.inputs, *result.graph.outputs, *_defined(sections), *elements}
+    shown = loops_of_formulas(result.graph).graph
+    known = {*shown.inputs, *shown.outputs, *_defined(sections), *elements}
     if any(section.name in ("system", "steps") for section in sections):  # the user's own statements
-        known |= result.graph.names.keys()
+        known |= shown.names.keys()
     for section in sections:
         yield section
         wanted = [name for name in names if not known & {name, array_name(name)}]

@@ -223,6 +223,7 @@ def _right(name: str, node: Node, names: Mapping[Node, str], written: str) -> Ma
 
 
 def written_by_user(graph: Graph, node: Node) -> str:
-    """Return a node as the user wrote it, in the language of formulas."""
+    """Return a node as the user wrote it, in the language of formulas; "" where only its name is written."""
     span = graph.spans.get(node)
-    return span.line if span is not None and not span.source.is_python else ""
+    written = span.line if span is not None and not span.source.is_python else ""
+    return "" if written in graph.names else written

@@ -233,6 +233,10 @@ MISTAKES = {
     "no system": (["df/dx=1"], 'no system is given\n  for example: gradcli check "f=x**2*y"'),
     "a vector for a scalar": (["f=x", "df/dx=[1,2]"], "`df/dx` is a scalar, and your formula is of shape (2,)"),
     "not summed": (["Y=X+b", "b.grad=v", "--shape", "X=4x3,b=3"], "what was broadcast is summed: sum(…, axis=0)"),
+    "no v": (["y=x@M", "x.grad=M", "--shape", "x=2,M=2x2"],
+             "the incoming gradient is missing: x.grad = vᵀJ, and v is y.v"),
+    "no v of two": (["y=A*b;z=b+1", "b.grad=A", "--shape", "A=2x3,b=3"], "and v is y.v and z.v"),
+    "one v of two": (["y=A*b;z=b+1", "b.grad=A*y.v", "--shape", "A=2x3,b=3"], "what was broadcast is summed"),
     "a transpose": (["f=sum(X@W)", "df/dX=ones(3,2)", "--shape", "X=2x3,W=3x4"], "is it transposed?"),
     "a loss of a vector": (["L=x**2", "dL/dx=2*x", "--shape", "x=3"], "is of shape (3, 3), and your formula"),
     "by an intermediate twice": (["h=x;f=h**2", "d2f/dh2=2"], "higher derivatives are taken by inputs"),
@@ -241,7 +245,7 @@ MISTAKES = {
     "a tolerance that is no number": (["f=x", "df/dx=1", "--tolerance", "nan"], "nan is not a number"),
     "a claim of a claim": (["f=x**2", "df/dx=2*x", "d(df/dx)/dx=2"], "write `d2f/dx2 =`"),
     "trials": (["f=x", "df/dx=1", "--trials", "1000000"], "--trials"),
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("mistake", MISTAKES)

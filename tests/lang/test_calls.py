@@ -226,3 +226,8 @@ def test_a_boolean_is_not_an_integer(cli):
     error = cli.refused("backward", "y=one_hot(x,True)", "--at", "x=0")
     assert "True is not an integer" in error
     assert "write 1" in error
+
+
+def test_settings_are_computed_from_integers():
+    y = value("sum(zeros((2*3, 5 - 1)) + x[3 - 1]) + sum(x, axis=2 % 2) + sum(x[2 - 1:2*2])", x=np.arange(4.0))
+    assert y == 24 * 2 + 6 + 6

@@ -145,7 +145,9 @@ def test_a_long_loop_is_a_few_operations():
         ("y[2*i] = x[i] for i in 0..3", "x[i]", "`y[1]` is never assigned"),
         ("y[i] = x[i] for i in 0..3; y[2] = 3", "x[i]", "`y[2]` is assigned twice"),
         ("y[i-1] = x[i] for i in 0..3", "i-1", "integers from 0"),
-        ("y[i] = y[i-1]*x[i] for i in 0..3", "y", "used before any is assigned"),
+        ("y[i] = y[i-1]*z[i] for i in 0..3", "i-1", "no element -1\n"),
+        ("y[i] = y[3]*x[i] if i < 3 else 0 for i in 0..3", "y[3]", "`y[3]` is used before it is assigned"),
+        ("y[i] = sum(y)*x[i] if i > 0 else 0 for i in 0..3", "y", "as a whole while its elements are computed"),
         ("y[0] = 1; y[i] = y[i]*x[i] for i in 1..3", "y[i]", "`y[1]` is used before it is assigned"),
         ("y[i] = sum(x[i:]) for i in 0..99999", "i:", "too many to be computed one by one"),
         ("y[0] = 1; y[i] = y[i-1]*x[i] for i in 1..99999", "y", "`cumprod`"),
@@ -181,6 +183,12 @@ def test_coupled_recurrences():
 def test_coupled_recurrences_begin_in_their_first_round():
     text = "a[k] = (b[k-1] + x if k > 0 else x) for k in 0..3; b[k] = 2*a[k] for k in 0..3; y = sum(a) + sum(b)"
     assert values(parse(text), {"x": 1.0})["y"] == 3 * (1 + 3 + 7 + 15)
+
+
+@pytest.mark.parametrize("right", ["a*(h[t-1] if t > 0 else 0) + x", "a*h[t-1] + x if t > 0 else x"])
+def test_a_recurrence_begins_in_its_first_round(right):
+    found = values(parse(f"h[t] = {right} for t in 0..5"), {"a": 2.0, "x": 3.0})["h"]
+    np.testing.assert_allclose(found, 3 * (2.0 ** np.arange(1, 7) - 1))
 
 
 def test_elements_of_an_assigned_row():

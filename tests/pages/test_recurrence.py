@@ -33,6 +33,11 @@ def test_a_long_loop_is_the_recurrence_that_was_typed(cli):
     assert "more statements" not in out
 
 
+def test_the_last_round_of_a_short_loop_has_its_formula(cli):
+    out = cli.done("backward", "h[0] = x; h[t] = a*h[t-1] for t in 1..3; y = h[3]", "--at", "x=2,a=2").out
+    assert re.search(r"^h\[3\] = a\*h\[2\] += 16$", out, re.MULTILINE)
+
+
 def test_what_each_round_adds_is_told(cli):
     out = cli.done("backward", CHAIN, "--at", "w=0.9,x=1").out
     s, adjoint = chain(0.9, 1.0)
@@ -84,6 +89,22 @@ def power(a):
         v = u / np.sqrt(np.sum(u**2))
     return v @ a @ v
 """
+
+
+@pytest.mark.parametrize("command", [("hessian",), ("jvp", "--u", "x=1,w=2")])
+def test_the_names_that_a_recurrence_replaces_are_defined_where_formulas_read_them(cli, tmp_path, command):
+    """Each definition is Python, and the first line of the derivative is its number."""
+    path = tmp_path / "f.py"
+    path.write_text(
+        "import numpy as np\ndef f(x, w):\n    for t in range(26):\n        x = np.sin(w*x)\n    return x\n", "utf-8"
+    )
+    out = cli.done(*command, "-F", f"{path}:f", "--at", "x=1,w=0.9", "--digits", "full").out
+    names = {"x": 1.0, "w": 0.9, "sin": np.sin, "cos": np.cos}
+    for line in re.sub(r"\n {5,}", " ", out.partition("where\n")[2].partition("\n\n")[0]).splitlines():
+        name, formula = line.split("=", 1)
+        names[name.strip()] = eval(formula, {}, names)
+    formula, number = re.search(r"(?:∂/∂x  |∂f/∂x =) (.*) = (.*)$", out, re.MULTILINE).groups()
+    assert eval(formula, {}, names) == pytest.approx(float(number))
 
 
 def test_a_loop_of_a_function_is_a_recurrence_with_its_numbers(cli, tmp_path):

@@ -386,6 +386,7 @@ ESCAPES = {
     "__import__('pickle').dumps(x)": "cannot be traced",
     "json.dumps(list(x))": "`json.dumps` cannot be traced",
     "HIDDEN.array.__setitem__(0, x[0])": "cannot be traced",
+    "np.searchsorted(-x, -1.5)": "`np.searchsorted` searches in a sorted array",
 }
 
 

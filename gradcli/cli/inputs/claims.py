@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import reduce
 from types import MappingProxyType
@@ -264,12 +264,15 @@ def _yours(claim: Claim, scope: Mapping[str, Node], loop: Loop | None, whole: Sh
     raise InputError(
         f"`{claim.text}` is {wanted}, and your formula is {kind}",
         Span(claim.span.source, where.start, where.end),
-        _advice(own, shape, claim, above) if loop is None else of_round,
+        _advice(own, shape, claim, above, scope) if loop is None else of_round,
     )
 
 
-def _advice(yours: Shape, shape: Shape, claim: Claim, above: Shape) -> str:
+def _advice(yours: Shape, shape: Shape, claim: Claim, above: Shape, scope: Collection[str]) -> str:
     """Return a question or hint on a shape that does not fit."""
+    unread = [name for name in scope if name.endswith(".v")]
+    if unread and not claim.aliases:
+        return f"the incoming gradient is missing: {claim.text} = vᵀJ, and v is {' and '.join(unread)}"
     if yours == tuple(reversed(shape)) and len(shape) > 1:
         return "is it transposed?"
     extra = len(yours) - len(shape)

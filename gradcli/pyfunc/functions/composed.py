@@ -79,6 +79,9 @@ def _nonzero(a: Any) -> Any:
 
 
 def _searchsorted(a: Any, v: Any, side: str = "left", sorter: Any = None) -> Any:
+    known = known_values([a])
+    if sorter is None and known is not None and (np.diff(known[0]) < 0).any():
+        raise InputError("`np.searchsorted` searches in a sorted array", hint="sort it before: `np.sort(…)`")
     column = np.reshape(v, (*np.shape(v), 1))
     return np.sum(a < column if side == "left" else a <= column, axis=-1)
 
