@@ -61,9 +61,11 @@ class CompiledCall:
         key: Any = None
         tail = self._tails.get(len(args)) if not named else None
         if tail is not None:
-            key = tuple([a.shape if type(a) is np.ndarray and a.dtype == np.float64 else type(a) for a in args])
+            key = tuple(
+                [a.shape if type(a) is np.ndarray and a.dtype == np.float64 else _SIMPLE.get(type(a)) for a in args]
+            )
             values = (*args, *tail)
-        if key is None or not all(type(k) is tuple or k in _SIMPLE for k in key):
+        if key is None or None in key:
             key, values = self._described(args, named)
         if v is not None:
             key, values = (key, tuple(v)), [*values, *(np.asarray(w, float) for w in v.values())]
@@ -144,7 +146,7 @@ def _weights(graph: Graph, v: Mapping[str, Any] | None) -> dict[str, Node]:
     return {name: leaf(graph.outputs[name].shape) for name in v or {}}
 
 
-_SIMPLE = frozenset((float, np.float64))
+_SIMPLE = {kind: kind for kind in (float, np.float64)}
 
 
 def _defaults(parameters: Mapping[str, Parameter]) -> dict[int, tuple[Any, ...]]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable
 from itertools import islice
-from types import CellType, FunctionType, MethodType, ModuleType
+from types import CellType, CodeType, FunctionType, MethodType, ModuleType
 from typing import Any
 
 import numpy as np
@@ -21,12 +21,13 @@ from gradcli.pyfunc.tracer import Tracer, mutable
 
 _LONG = 64  # elements of a container in which arrays are looked for
 _DEEP = 12  # containers and objects within others
+_INNER = ("__wrapped__", "func", "pyfunc")  # the function in a `partial`, an `lru_cache`, a `vectorize`
 
 
 class Borrowed:
     """The arrays that functions and objects refer to, as tracers until they are given back."""
 
-    __slots__ = ("_arrays", "_depth", "_replaced", "_seen")
+    __slots__ = ("_arrays", "_depth", "_functions", "_replaced", "_seen")
 
     _open: set[int] = set()  # noqa: RUF012  # what is looked through, here or in traces around this one
 
@@ -34,6 +35,7 @@ class Borrowed:
         self._replaced: list[tuple[Any, Any, Any, Any]] = []  # the owner, the name there, and what was and is there
         self._seen: list[Any] = []  # kept alive, so that no identity recurs
         self._arrays: dict[int, Tracer] = {}
+        self._functions: list[FunctionType] = []  # to be looked through
         self._depth = 0
         try:
             for root in roots:
@@ -51,6 +53,12 @@ class Borrowed:
 
     def borrow(self, x: Any) -> Any:
         """Return an array as a tracer; look through anything else, and return it, or what takes its place."""
+        new = self._borrowed(x)
+        while self._functions:
+            self._function(self._functions.pop())
+        return new
+
+    def _borrowed(self, x: Any) -> Any:
         kind = type(x)
         if kind is np.ndarray:
             if id(x) not in self._arrays:
@@ -61,7 +69,7 @@ class Borrowed:
         if kind in _PLAIN or id(x) in self._open or self._depth > _DEEP:
             return x
         if kind is tuple or (isinstance(x, tuple) and hasattr(x, "_fields")):
-            items = [self.borrow(item) for item in x[:_LONG]]
+            items = [self._borrowed(item) for item in x[:_LONG]]
             if all(new is old for new, old in zip(items, x, strict=False)):
                 return x
             items += x[_LONG:]
@@ -70,49 +78,53 @@ class Borrowed:
             self._look(x, enumerate(x[:_LONG]))
         elif isinstance(x, dict):
             self._look(x, [*islice(x.items(), _LONG)])
-        elif kind is FunctionType:
-            self._function(x)
+        elif kind is FunctionType and is_users(x.__code__.co_filename):
+            self._functions.append(x)
         elif kind is MethodType:
-            self.borrow(x.__self__)
-            self.borrow(x.__func__)
+            self._borrowed(x.__self__)
+            self._borrowed(x.__func__)
         elif kind is ModuleType:
             if _is_users_module(x.__name__):
-                self._names(vars(x))
+                self._look(vars(x), [item for item in vars(x).items() if item[0] != "__builtins__"])
         elif isinstance(x, type):
             if _is_users_module(x.__module__):
                 self._look(x, [*vars(x).items()])
         elif _is_users_module(kind.__module__) and hasattr(x, "__dict__"):
-            self.borrow(kind)
+            self._borrowed(kind)
             self._look(x, [*vars(x).items()])
-        elif callable(inner := getattr(x, "__wrapped__", None) or getattr(x, "func", None)):  # `partial`, `lru_cache`
-            self.borrow(inner)
+        else:
+            for name in _INNER:
+                self._borrowed(getattr(x, name, None))
         return x
 
     def _function(self, function: FunctionType) -> None:
-        """Look through the module and the closure of a function of the user's."""
-        if is_users(function.__code__.co_filename):
-            self._names(function.__globals__)
-            if function.__defaults__ is not None and id(function) not in self._open:
-                self._look(function, [("__defaults__", function.__defaults__)])
+        """Look through the defaults and the closure of a function of the user's, and the globals that it names."""
+        if id(function) not in self._open:
+            names = function.__globals__
+            self._look(function, [("__defaults__", function.__defaults__)])
+            self._replace(names, [(name, names[name]) for name in names_in(function.__code__) if name in names])
             for cell in function.__closure__ or ():
-                if id(cell) not in self._open:
-                    self._look(cell, [(None, _item(cell, None))])
-
-    def _names(self, module: dict[str, Any]) -> None:
-        if id(module) not in self._open:
-            self._look(module, [item for item in module.items() if item[0] != "__builtins__"])
+                self._replace(cell, [(None, _item(cell, None))])
 
     def _look(self, owner: Any, items: Iterable[tuple[Any, Any]]) -> None:
         """Replace the items of an object that are arrays, or contain them."""
         self._open.add(id(owner))
         self._seen.append(owner)
         self._depth += 1
+        self._replace(owner, items)
+        self._depth -= 1
+
+    def _replace(self, owner: Any, items: Iterable[tuple[Any, Any]]) -> None:
         for key, old in items:
-            new = self.borrow(old)
+            new = self._borrowed(old)
             if new is not old:
                 _put(owner, key, new)
                 self._replaced.append((owner, key, old, new))
-        self._depth -= 1
+
+
+def names_in(code: CodeType) -> set[str]:
+    """Return the names in the code of a function, and of those within it: of modules that it imports, too."""
+    return {*code.co_names}.union(*(names_in(c) for c in code.co_consts if isinstance(c, CodeType)))
 
 
 def _item(owner: Any, key: Any) -> Any:

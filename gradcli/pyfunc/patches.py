@@ -16,7 +16,7 @@ from functools import cache, wraps
 from importlib import import_module
 from inspect import unwrap
 from threading import RLock
-from types import CodeType, FunctionType
+from types import FunctionType
 from typing import Any
 
 import numpy as np
@@ -24,7 +24,7 @@ import numpy as np
 from gradcli.errors import InputError
 from gradcli.graph.operations import OPERATIONS
 from gradcli.pyfunc import scipy_functions
-from gradcli.pyfunc.borrowed import Borrowed
+from gradcli.pyfunc.borrowed import Borrowed, names_in
 from gradcli.pyfunc.replacements import REPLACEMENT_OF, in_numpy, namespace
 from gradcli.pyfunc.tape import NUMPY, aside, is_users, running
 from gradcli.pyfunc.tracer import (
@@ -352,7 +352,7 @@ _ADDED: set[str] = set()
 def _add_scipy(roots: Iterable[Any]) -> None:
     """Add the replacements of those modules of SciPy's that are loaded, or that the functions will import."""
     for root in roots:
-        names = _names_in(getattr(unwrap(root), "__code__", None))
+        names = names_in(code) if (code := getattr(unwrap(root), "__code__", None)) else ()
         for name in _SCIPY:
             package, _, inner = name.rpartition(".")
             if name not in _ADDED and (name in names or {package, inner} <= names):
@@ -368,13 +368,6 @@ def _add_scipy(roots: Iterable[Any]) -> None:
         if name == "scipy.stats":
             rules = scipy_functions.methods(module)
             _METHODS.extend((c, n, _or_original(f := getattr(c, n), rule), f) for c, n, rule in rules)
-
-
-def _names_in(code: CodeType | None) -> set[str]:
-    """Return the names in the code of a function, and of those within it: of modules that it imports, too."""
-    if code is None:
-        return set()
-    return {*code.co_names}.union(*(_names_in(c) for c in code.co_consts if isinstance(c, CodeType)))
 
 
 def _or_original(original: Callable[..., Any], rule: Rule) -> Rule:

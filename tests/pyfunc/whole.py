@@ -232,6 +232,23 @@ def skew_in_place(r=np.array([0.3, -0.2, 0.5])):
     return linalg.expm(K)
 
 
+@np.errstate(divide="ignore")
+def distance_to_data(c=1.5):
+    """What a library's decorator or object calls finds its arrays, too."""
+    return X[:2].T.dot(np.ones(2) * c)
+
+
+@np.vectorize
+def share_below(c=0.3):
+    """The same for each element."""
+    return expit(t.dot(ones[:, 0] * c))
+
+
+def called_by_libraries(c=np.array([0.3, -0.8])):
+    """Functions behind errstate and vectorize."""
+    return np.concatenate([share_below(c), distance_to_data(c[0] * 2)])
+
+
 def rk4(y0=np.array([1.0, 0.0]), omega=2.0):
     """Ten steps of Runge and Kutta."""
 
