@@ -260,6 +260,8 @@ def _operate(op: str, *args: Node) -> Node:
     """Return an arithmetic operation as the user wrote it; one of numbers alone is computed exactly."""
     if op in ("and", "or"):
         return compare(op, *map(_true_or_false, args))
+    if op == "mul":  # a condition is a mask
+        args = tuple(elementwise("where", a, const(1), const(0)) if a.dtype == "bool" else a for a in args)
     args = tuple(map(_numeric, args))
     if op == "matmul":
         return construct.matmul(*args)

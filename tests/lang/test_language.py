@@ -73,6 +73,11 @@ def test_operators_bind_as_in_python(text):
 M, N, X, Z = [[1.0, 2.0], [3.0, 4.0]], [[0.0, 1.0], [1.0, 5.0]], [1.0, -2.0], [0.5, 3.0]
 
 
+def test_a_condition_is_a_mask_of_what_it_is_multiplied_by():
+    x = np.array([-1.0, 0.0, 2.0, 5.0])
+    np.testing.assert_array_equal(value("(x >= 0)*x**2*(x < 3)", x=x), (x >= 0) * x**2 * (x < 3))
+
+
 # Numbers are exact
 
 

@@ -130,6 +130,11 @@ def test_a_formula_whose_value_is_another_says_why(cli, system, at, says):
     assert says in " ".join(cli.done("backward", system, "--at", at).out.split())
 
 
+@pytest.mark.parametrize("system", ["y=where(x>0,x,0)", "y=relu(x)"])
+def test_a_comparison_with_nan_is_not_called_nan(cli, system):
+    assert "as written" not in cli.done("backward", system, "--at", "x=nan").out
+
+
 @pytest.mark.parametrize(
     ("statement", "at", "typed"),
     [

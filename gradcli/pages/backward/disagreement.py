@@ -57,12 +57,12 @@ def _formulas(sides: Sequence[Math]) -> Iterator[Any]:
 
 
 def _as_written(formula: Any, numbers: Mapping[str, float]) -> float | None:
-    """Return the value of a formula: nan where it is undefined, None where it mentions more than the numbers."""
+    """Return the value of a formula: nan where it is undefined, None where it mentions nan or an unknown name."""
     import sympy
 
     if isinstance(formula, float):  # 0, where all terms of the formula cancel
         return formula
-    if not all(s.name in numbers for s in formula.free_symbols):
+    if any(math.isnan(numbers.get(s.name, math.nan)) for s in formula.free_symbols):  # SymPy's nan > 0 is nan
         return None
     exact = all(abs(e) <= _EXACT for power in formula.atoms(sympy.Pow) for e in power.exp.atoms(sympy.Integer))
     exact = exact and all(abs(numbers[s.name]) <= _EXACT for s in formula.free_symbols)

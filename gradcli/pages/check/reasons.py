@@ -96,9 +96,11 @@ def diagnose(case: Case, trials: Trials, tolerance: float, proof: Proof, entry: 
         symmetric = _inputs_to_be_symmetric(c)
         reason = _explained(c, t, bool(symmetric))
         if symmetric:
-            lines = in_words([f"`input {name} symmetric = …`" for name in symmetric])
+            lines = [f"`input {name} symmetric = …`" for name in symmetric if name not in case.cotangents]
             are = "are" if len(symmetric) > 1 else "is"
-            right = f"right only where {in_words(symmetric)} {are} symmetric: {lines}"
+            right = f"right only where {in_words(symmetric)} {are} symmetric" + (
+                f": {in_words(lines)}" if lines else ""
+            )
             return replace(reason, text=f"{reason.text}; {right}" if reason else right)
         return reason if reason else replace(reason, text=_difference(c, proof, entry))
 

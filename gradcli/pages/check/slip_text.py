@@ -156,6 +156,8 @@ class SlipWriter:
         edge, node = slip.edge, slip.edge.node
         a, slope = self.write(edge.argument), edge.slope
         linear = slope is None or (slope.is_constant and slope.value in (1, -1))
+        others = [b for b in node.args if b is not edge.argument and not b.is_constant]
+        what = f"the derivative of {self.expression(node)}{f' with respect to {a}' if others else ''}"
         match slip.kind:
             case "path left out":
                 term = self._missing(slip) if times == 1 else ""
@@ -181,14 +183,12 @@ class SlipWriter:
                 return f"{text}, the derivative of {self.expression(node)}", text.partition(":")[0]
             case "constant" | "size" if slip.right is not None:
                 factor = self.write(slip.right)
-                text = f"the derivative of {self.expression(node)} is {factor} times the right one"
+                text = f"{what} is {factor} times the right one"
                 return text, text
         wrote, right = (self._shorter(n) for n in (slip.wrote, slip.right))
         wrote = self.expression(node) if slip.wrote is node else wrote
         if slope is None or slip.right is not slope:
             return self._of_arrays(slip)
-        others = [b for b in node.args if b is not edge.argument and not b.is_constant]
-        what = f"the derivative of {self.expression(node)}{f' with respect to {a}' if others else ''}"
         formula = textbook_slope(node, edge.position)
         whole = Notation({n: name for n, name in self.names.items() if n is not node}, implicit=True).name(formula)
         same = f", that is {right}" if node in self.names and whole != right and len(right) < len(whole) else ""

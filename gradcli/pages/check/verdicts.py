@@ -171,7 +171,7 @@ def _verdict(
         return _wrong(case, tally, prove, bool(source), settings)
     if parting.trials is not None and not source and not settings.points:
         return _wrong(case, tally.add(parting.trials), prove, False, settings, parting)
-    proof = prove(None) if settings.tolerance <= Settings.tolerance else Proof()
+    proof = prove(None)
     narrow = parting.narrow or tally.narrow
     result = replace(_tried(case, tally, proof), note=_NARROW if narrow else "")
     if proof.proved and parting.trials is None and not (parting.unknown or narrow):
