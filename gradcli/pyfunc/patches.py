@@ -352,7 +352,7 @@ _ADDED: set[str] = set()
 def _add_scipy(roots: Iterable[Any]) -> None:
     """Add the replacements of those modules of SciPy's that are loaded, or that the functions will import."""
     for root in roots:
-        names = names_in(code) if (code := getattr(unwrap(root), "__code__", None)) else ()
+        names = names_in(code) if (code := getattr(unwrap(root), "__code__", None)) else set()
         for name in _SCIPY:
             package, _, inner = name.rpartition(".")
             if name not in _ADDED and (name in names or {package, inner} <= names):

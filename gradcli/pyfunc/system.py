@@ -41,7 +41,7 @@ class FunctionSystem:
         running: Callable[[], AbstractContextManager[None]] = nullcontext,
     ) -> None:
         self.label = label
-        self.name = identifier(getattr(function, "__name__", "f"))
+        self.name = identifier(label.rpartition(":")[2].rpartition(".")[2])
         self._running = running  # what the function's file needs while it is called
         self._function = function
         self._known = known

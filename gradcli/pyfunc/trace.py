@@ -188,7 +188,8 @@ def output_nodes(result: Any, name: str) -> dict[str, Node]:
         if hasattr(result, "close"):
             result.close()  # a coroutine that is never awaited is a warning of Python's
         what = "nothing" if result is None else f"a {type(result).__name__}"
-        raise InputError(f"`{name}` returns {what}, not numbers", hint="end the function with `return`")
+        hint = "end the function with `return`" if result is None else None
+        raise InputError(f"`{name}` returns {what}, not numbers", hint=hint)
     nodes = {key: lift(x) for key, x in listed}
     return {key: cast(n, "float64") if n.dtype == "bool" else n for key, n in nodes.items()}
 

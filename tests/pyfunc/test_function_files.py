@@ -413,3 +413,22 @@ def test_what_is_imported_in_the_function_is_traced(gradcli, folder):
     np.testing.assert_allclose(found["grad"]["x"], [0.5, 0.5])
     status, _, err = gradcli("jacobian", "-F", "g.py:g", "--at", "x=[[1,2],[3,4]]")
     assert (status, "`sla.logm` cannot be traced" in err) == (2, True), err
+
+
+CALLABLES = """
+import functools
+class Square:
+    def __call__(self, x): return x**2
+    def method(self, x): return x**2
+def square(x): return x**2
+instance, alias, cached = Square(), square, functools.lru_cache(square)
+lambda_ = lambda x: x**2
+partial = functools.partial(lambda x, k: x**k, k=2)
+"""
+
+
+@pytest.mark.parametrize("name", ["instance", "instance.method", "alias", "cached", "lambda_", "partial"])
+def test_whatever_is_called_has_the_name_that_was_typed(gradcli, folder, name):
+    (folder / "g.py").write_text(CALLABLES, encoding="utf-8")
+    found = data(gradcli, "backward", "-F", f"g.py:{name}", "--at", "x=3")
+    assert (found["value"], found["grad"]["x"]) == ({name.rpartition(".")[2]: 9}, 6)
