@@ -16,9 +16,11 @@ from gradcli.graph.operations import OPERATIONS
 from gradcli.graph.vjp import active_nodes
 from gradcli.notation.numbers import array_text, number_text
 from gradcli.pages.results import Array
+from gradcli.text.wrapping import in_words
 
 _NODES = 5_000  # of a system that is looked into: more would take longer than the rest of the page
 _FEW = 6  # elements of an argument that is shown whole
+_LISTED = 3  # elements that are listed
 _SHOWN = 60  # characters of an expression: a note fits on two lines
 
 
@@ -79,7 +81,7 @@ class Corners:
 
 
 def _where(graph: Graph, node: Node, corner: Condition, values: Mapping[Node, Array]) -> str:
-    """Return the operation and the first index of its corner, in words: at x = 0, abs(x)."""
+    """Return the operation and the elements at its corner, in words: at x[0] = 0 and x[2] = 0, abs(x)."""
     from gradcli.notation.nodes import Notation, readable_names
 
     notation = Notation(readable_names(graph))
@@ -89,11 +91,15 @@ def _where(graph: Graph, node: Node, corner: Condition, values: Mapping[Node, Ar
     name = notation.name(argument)
     if 1 < mask.size <= _FEW and mask.shape == argument.shape and mask.all() and not OPERATIONS[node.op].broadcasts:
         return f"at {_short(name)} = {array_text(values[argument])}, {_short(expression)}"  # norm: all of them are 0
-    index = int(np.flatnonzero(mask)[0])
+    indices, names = np.flatnonzero(mask), [name] * mask.size
     if argument.shape and mask.shape == argument.shape:
-        name = element_names(name if argument in notation.names else f"({name})", argument.shape)[index]
-    value = np.broadcast_to(values[argument], mask.shape).reshape(-1)[index]
-    return f"at {_short(name)} = {number_text(float(value))}, {_short(expression)}"
+        names = element_names(name if argument in notation.names else f"({name})", argument.shape)
+    else:
+        indices = indices[:1]
+    numbers = np.broadcast_to(values[argument], mask.shape).reshape(-1)
+    shown = [f"{_short(names[i])} = {number_text(float(numbers[i]))}" for i in indices[:_LISTED]]
+    more = [f"{len(indices) - _LISTED:,} more"] if len(indices) > _LISTED else []
+    return f"at {in_words(shown + more)}, {_short(expression)}"
 
 
 def _short(text: str) -> str:

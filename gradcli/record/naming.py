@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Container, Iterable, Iterator, Mapping
+from contextlib import suppress
 from typing import Any
 
 from gradcli.graph.names import element_name
@@ -119,11 +120,18 @@ def names_in(frames: Iterable[Any]) -> Names:
 
 
 def _collect(scope: Mapping[str, Any], names: Names) -> None:
-    for name, value in list(scope.items()):
+    # What is computed is loss rather than losses[0]; a leaf is ws[0], and not the variable of a loop.
+    for name, value in sorted(scope.items(), key=lambda item: not _is_computed(item[1])):
         if name.startswith("__"):
             continue
         for inner, x in _parts(name, value, names):
             add_tensor(x, inner, names)
+
+
+def _is_computed(x: Any) -> bool:
+    with suppress(RuntimeError):  # of a view that was changed in a way that is not allowed
+        return is_tensor(x) and not x.is_leaf
+    return False
 
 
 def _parts(name: str, value: Any, names: Names, depth: int = 0) -> Iterator[tuple[str, Any]]:
@@ -149,8 +157,9 @@ def _inside(name: str, value: Any, depth: int) -> Iterator[tuple[str, Any]]:
         case _ if not depth and not isinstance(value, type):
             attributes = getattr(value, "__dict__", None)
             some = [*attributes.items()][:_FEW] if isinstance(attributes, dict) else []
-            public = ((key, x) for key, x in some if is_tensor(x) or key[:1] != "_")
-            items = ((key if name == "self" else f"{name}.{key}", x) for key, x in public)
+            some.sort(key=lambda item: item[0][:1] == "_")  # a private one may be the same tensor
+            shown = ((key, x) for key, x in some if is_tensor(x) or key[:1] != "_")
+            items = ((key if name == "self" else f"{name}.{key}", x) for key, x in shown)
     for inner, part in items:
         if isinstance(part, list | tuple | dict) or is_tensor(part) or hasattr(type(part), "named_parameters"):
             yield inner, part

@@ -34,22 +34,27 @@ CASES = [
     ("x % 3", "x=6", "at x = 6, x % 3", "1, as everywhere else"),
     ("norm(x)", "x=[0,0]", "at x = [0, 0], norm(x)", "0, the smallest of all subgradients"),
     ("std(x)", "x=[2,2]", "at x = [2, 2], std(x)", "0, as for norm"),
-    ("max(x)", "x=[1,3,3]", "at x[1] = 3, max(x)", "an equal share for each of the largest"),
-    ("min(x)", "x=[1,1,3]", "at x[0] = 1, min(x)", "an equal share for each of the smallest"),
+    ("max(x)", "x=[1,3,3]", "at x[1] = 3 and x[2] = 3, max(x)", "an equal share for each of the largest"),
+    ("min(x)", "x=[1,1,3]", "at x[0] = 1 and x[1] = 1, min(x)", "an equal share for each of the smallest"),
     ("maximum(3, x)", "x=3", "at x = 3, maximum(3, x)", "1/2 for each: a tie is shared"),
     ("fmod(x, 3)", "x=-6", "at x = -6, fmod(x, 3)", "1, as everywhere else"),
     ("floor_divide(x, 3)", "x=6", "at x = 6, floor_divide(x, 3)", "0, as everywhere else"),
-    ("median(x)", "x=[1,2,2]", "at x[1] = 2, median(x)", "an equal share for each of those in the middle"),
-    ("median(x, axis=0)", "x=[1,2,2]", "at x[1] = 2, median(x, axis=0)", "the first of those in the middle"),
+    ("median(x)", "x=[1,2,2]", "at x[1] = 2 and x[2] = 2, median(x)", "an equal share for each of those in the middle"),
+    (
+        "median(x, axis=0)",
+        "x=[1,2,2]",
+        "at x[1] = 2 and x[2] = 2, median(x, axis=0)",
+        "the first of those in the middle",
+    ),
     (
         "[1,2,4] @ sort(x)",
         "x=[3,1,3]",
-        "at x[0] = 3, sort(x)",
+        "at x[0] = 3 and x[2] = 3, sort(x)",
         "the first of equal elements as the first of them in order",
     ),
     ("cummax(x)[2]", "x=[1,3,3]", "at x[2] = 3, cummax(x)", "the last of equal elements so far"),
     ("cummin(x) @ [0,0,1]", "x=[3,1,1]", "at x[2] = 1, cummin(x)", "the last of equal elements so far"),
-    ("max(x, axis=0)", "x=[1,3,3]", "at x[1] = 3, max(x, axis=0)", "the first of the largest"),
+    ("max(x, axis=0)", "x=[1,3,3]", "at x[1] = 3 and x[2] = 3, max(x, axis=0)", "the first of the largest"),
 ]
 
 
@@ -60,6 +65,11 @@ def test_a_corner_is_noted(cli, command, expression, at, where, taken):
     told = [line for line in cli.done(command, f"y={expression}", "--at", at).err.splitlines() if "note" in line]
     assert told == [f"note: {where} has no derivative: PyTorch takes {taken}"]
     assert "note" not in cli.done(command, f"y={expression}", "--at", at, "-f", "json").err
+
+
+def test_of_many_elements_the_first_are_listed(cli):
+    told = cli.done("backward", "y=sum(floor(x))", "--at", "x=[2,1.5,1,0,5]").err
+    assert "note: at x[0] = 2, x[2] = 1, x[3] = 0 and 1 more, floor(x) has no derivative" in told
 
 
 SAID = re.compile(r"(1/2|0|1)(?![/\d])")

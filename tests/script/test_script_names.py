@@ -113,10 +113,19 @@ def run(cli, tmp_path, monkeypatch):
         (D + "loss = D(real).mean()\nloss.backward()", ["D.0 = linear(real, D.0.weight"], ["D(real)"]),
         (LAYERS + "h.sum().backward()", ["layers[3].weight.grad", "layers[21].bias"], ["leaf", "l.weight"]),
         (BLOCKS + "(blocks[0]['b']*ws[0][0]).sum().backward()", ["ws[0][0].grad", "blocks[0].w"], ["leaf"]),
+        (
+            X + "ys = [x*2]\nlosses = []\nloss = (ys[0]**2).sum()\nlosses.append(loss)\nloss.backward()",
+            ["loss = sum(ys[0]**2)"], ["losses"],
+        ),
+        (
+            X + "d = torch.distributions.Categorical(logits=x)\n(d.logits*x).sum().backward()",
+            ["d.logits = x - logsumexp(x"], ["_param"],
+        ),
         (BY_HAND + X + "loss_of(x).backward()", ["h = "], ["h1"]),
     ],
     ids=[
-        "part", "function", "eps", "frozen", "passes", "outputs", "three passes", "pass", "layers", "lists", "local",
+        "part", "function", "eps", "frozen", "passes", "outputs", "three passes", "pass", "layers", "lists",
+        "loss", "public", "local",
     ],
 )  # fmt: skip
 def test_a_value_is_called_as_where_it_was_made(run, text, shown, not_shown):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -18,10 +19,10 @@ from gradcli.pages.trace import Reverse, Trace
 _EXACT = 1000  # numbers and exponents: a power, or gamma, of larger ones has too many digits
 
 
-def disagreements(result: Result, point: Point, lines: Sequence[Line]) -> Iterator[Text]:
+def disagreements(result: Result, point: Point, lines: list[Line]) -> Iterator[Text]:
     """Yield why only one of the two is finite: the gradient of a scalar, or its formula as written.
 
-    At such a point a value is 0, or not finite.
+    At such a point a value is 0, or not finite.  A line loses a formula that is finite where the gradient is not.
     """
     values = {**point.named, **point.outputs, **point.at}
     if len(point.calls) > 1 or all(np.isfinite(a).all() and np.all(a) for a in values.values()):
@@ -44,7 +45,10 @@ def disagreements(result: Result, point: Point, lines: Sequence[Line]) -> Iterat
             taken = Value(grad)
             yield Text((Value.of(undefined), " as written is nan here: the rule takes ", taken, ", as PyTorch does."))
         elif undefined is None and known and not np.isfinite(grad):
-            yield Text((Grad(name), " is ", Value(grad), *_origin(point), " The formula cancels it."))
+            cancels = (" Simplified, the derivative is ", Value.of(listed[0]), ", which cancels it.")
+            i = list(result.wrt).index(name)
+            lines[i] = replace(lines[i], sides=tuple(s for s in lines[i].sides if not [*_formulas((s, s))]))
+            yield Text((Grad(name), " is ", Value(grad), *_origin(point), *cancels))
 
 
 def _formulas(sides: Sequence[Math]) -> Iterator[Any]:
@@ -111,7 +115,7 @@ def _zero_times_infinity(trace: Trace, call: Reverse, p: Pass) -> Text | None:
     name = {n: label for n, label in labels.items() if n is not p.node}
     parts: tuple[Math, ...] = ("nan here is ", product, ": ", Computed(p.node, name, implicit=True))
     parts += (" has the adjoint ", Value.of(pair[0]), " and the derivative ", derivative)
-    return Text((*parts, ". A formula may be finite here: `backward` multiplies 0 by infinity on the way."))
+    return Text((*parts, ". The formula need not be nan: `backward` multiplies 0 by infinity on the way."))
 
 
 def _difference_of_infinities(trace: Trace, before: Array | None, contribution: Array, p: Pass) -> Text | None:
@@ -121,7 +125,7 @@ def _difference_of_infinities(trace: Trace, before: Array | None, contribution: 
         return None
     argument = quantity(p.argument, trace.graph.labels)
     parts: tuple[Math, ...] = ("nan here is inf - inf: the adjoint of ", argument)
-    return Text((*parts, " adds up both. A formula may be finite here: `backward` adds inf and -inf on the way."))
+    return Text((*parts, " adds up both. The formula need not be nan: `backward` adds inf and -inf on the way."))
 
 
 def _first_nan(a: Array, b: Array, result: Array) -> tuple[float, float] | None:

@@ -79,7 +79,8 @@ def gradients_section(
     lines += [_retained(result, point, name, written, loss, elements.get(name, name)) for name in point.retained]
     bars = tuple(Line((Name(bar), formula)) for bar, formula in written.adjoints.items())
     adjoints = (introduced(list(written.adjoints)), Equations(bars)) if bars else ()
-    why = _nan(point, lines) or list(disagreements(result, point, lines))
+    differing = list(disagreements(result, point, lines))
+    why = _nan(point, lines) or differing
     spelled = _spelled(result, point, written, () if beside else bare)
     rows = [block for name, grad in point.grad.items() for block in _nonzero_rows(result, name, grad, loss)]
     return Section("grad", (*adjoints, Equations(tuple(lines)), *spelled, *rows, *why, *_kept(result, point, elements)))

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 _SHORT = 30  # characters of an expression in a sentence: more take the reader out of it
 _LISTED = 3  # names in a sentence: more are better counted
 _NODES = 2_000  # of a system that is looked through: more would take longer than the rest of the page
-_EXTREMA = ("max", "min")
+_EXTREMA = {"max": "below the maximum", "min": "above the minimum"}
 _MATRIX = 2  # axes of an array that has rows
 _CLOSE = 1e-5  # of sums, relatively: float32 rounds probabilities and 1/n, which add up to 1 up to that
 _UNNAMED = "g"  # the adjoint of a product without a name
@@ -47,7 +47,7 @@ def reasons(
     >>> x = leaf((3,))
     >>> graph = Graph.of({"x": x}, {"y": reduce("max", x, (0,), "first")})
     >>> print(*reasons(graph, sweep(graph), ["x"], "y"))
-    max: a small change of the others does not change y, so their slope is 0.
+    max: a small change of an element below the maximum does not change y, so its slope is 0.
     """
     if len(graph.nodes) > _NODES:
         return
@@ -68,7 +68,7 @@ def _extrema(graph: Graph, swept: Sweep) -> Iterator[str]:
     for op, nodes in extrema.items():
         if nodes:
             result = graph.labels.get(next(iter(nodes)), "the result") if len(nodes) == 1 else "the results"
-            yield f"{op}: a small change of the others does not change {result}, so their slope is 0."
+            yield f"{op}: a small change of an element {_EXTREMA[op]} does not change {result}, so its slope is 0."
 
 
 def _softmax(graph: Graph, swept: Sweep, trace: Trace | None) -> Iterator[str]:
@@ -120,7 +120,7 @@ def _minus_target(graph: Graph, node: Node, swept: Sweep, z: str, trace: Trace) 
     sums = np.sum(values, axis=axis)
     if not sums.size or not np.allclose(sums, 1, rtol=_CLOSE):
         return
-    name = graph.labels.get(target)
+    name = graph.labels.get(target) or _text(target, graph.labels)
     t, who = (
         (name, name) if name else ("t", "The one-hot target t" if np.isin(values, (0, 1)).all() else "The target t")
     )

@@ -87,11 +87,11 @@ def causes(known: Known, call: Backward) -> list[Cause]:
         if all(n.is_finite for n in sent):
             continue
         behind, _ = known.behind(o.results)
-        first = next((p for p in behind if _arises(p, known.record.quantities)), o)
-        if first.id == o.id:
+        first = [p for p in behind if _arises(p, known.record.quantities)]
+        if not first or first[0].id == o.id:
             result[o.id] = Cause(o, received[0].whole if len(o.results) == len(received) == 1 else None, sent)
         else:
-            result.setdefault(first.id, Cause(first))
+            result = {p.id: Cause(p) for p in first} | result
     return [result[k] for k in sorted(result)]
 
 
@@ -121,7 +121,8 @@ def not_finite_answer(at: Failure | CallScene, call: Backward) -> Answer | None:
         fixes[words] = None
         changed.setdefault(text.file, (text, []))[1].extend(new)
     changes: list[Change] = [c for text, new in changed.values() for c in text.edited(new)]
-    reason = f"it arises {'; and '.join(dict.fromkeys(cause.words(at) for cause in known))}"
+    words = {(c.op, line_at(c.operation.site)): c.words(at) for c in reversed(known)}  # of several on a line, the first
+    reason = f"it arises {'; and '.join(reversed(words.values()))}"
     return Answer(reason, "; ".join(fixes), changes)
 
 
@@ -136,7 +137,9 @@ def _fix(scene: Failure | CallScene, text: Text, cause: Cause, roots: Sequence[i
         return "compute both in one function, which does not round to 0 in between", both
     is_used = bool(cause.sent) and not cause.is_hidden
     if not is_selected or is_used or calls(operand):  # what is computed twice may differ
-        return _KEEP_AWAY.format(cause.op), [*_kept_away(text, node, operand, cause)]
+        is_nan = any(scene.known.record.quantities[q].numbers.summary.nan for q in cause.operation.results)
+        limit = "; 0/0 then gives 0, whatever the limit is" * (misbehaving(cause.op) and is_nan)
+        return _KEEP_AWAY.format(cause.op) + limit, [*_kept_away(text, node, operand, cause)]
     before, behind = guard(cause.op, *_condition(text, operand, cause.op), where="torch.where", point=".")
     return _GUARD.format(cause.op), edits.wrapped(operand, before, behind)
 

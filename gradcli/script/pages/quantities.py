@@ -166,7 +166,7 @@ def _cut(cut: Cut) -> str:
             return f"computed in {cut.code}, which records nothing,"
         case "COPIED":
             return f"copied by {cut.call}"
-    return cut.how
+    return f"{cut.how}; computed"
 
 
 def _role(scene: CallScene, name: str) -> str:

@@ -256,7 +256,7 @@ def _decimal(a: Any) -> Any:
 def _exact(number: float, digits: str = _DIGITS[0]) -> Constant:
     if not math.isfinite(number):
         return float(number)
-    return Decimal(f"{number:{digits}}" if digits else number_text(number))
+    return Decimal(f"{number + 0.0:{digits}}" if digits else number_text(number + 0.0))  # -0.0 is 0
 
 
 def _constant(a: Any, digits: str) -> Node:
