@@ -62,6 +62,8 @@ class Generator:
     def words(self, n: int) -> Array:
         """Return words of 32 bits."""
         raise_if(Mode.randomness == "error", "random numbers in a map")
+        if Mode.tracer is not None:
+            raise LookupError("random numbers are not drawn again")
         return self._words.randint(0, 2**32, size=n, dtype=np.uint32)
 
     def long_words(self, n: int) -> Array:

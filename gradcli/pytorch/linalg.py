@@ -114,7 +114,7 @@ def pinv(A: Any, *, atol: Any = None, rtol: Any = None, hermitian: bool = False)
     if (ranks != rank).any():  # of several matrices
         return set_grad_fn_name(stack([pinv(a) for a in A]), "LinalgPinvBackward0")
     if not rank:
-        return set_grad_fn_name(A.mT - A.mT, "LinalgPinvBackward0")
+        return set_grad_fn_name(A.mT.contiguous() - A.mT, "LinalgPinvBackward0")
     if rank == min(A.shape[-2:]):
         is_tall = A.shape[-2] >= A.shape[-1]
         rough = call_function("inv", A.mT @ A) @ A.mT if is_tall else A.mT @ call_function("inv", A @ A.mT)

@@ -6,11 +6,12 @@ The emulation binds the arguments by its schemas and applies recipes, of which n
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cache
 from importlib import import_module
 from types import FrameType
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 import torch
@@ -24,7 +25,7 @@ from gradcli.pytorch.modes import _Switch
 from gradcli.pytorch.nn import functional
 from gradcli.pytorch.operations.indexing import assignment, flat_index_of_each
 from gradcli.pytorch.operations.random import MASK
-from gradcli.pytorch.recipes import Recipe
+from gradcli.pytorch.recipes import QUIET, Recipe
 from gradcli.pytorch.running import noted
 from gradcli.pytorch.tensor import Tensor, new
 from gradcli.realtorch.functions import OWN
@@ -59,16 +60,69 @@ class Binding:
 
 
 class _Unknown(np.ndarray[Any, Any]):
-    """An array of which only shape and dtype are known: whoever reads its numbers fails."""
+    """An array of which only shape and dtype are known, until its numbers are read: `compute` writes them.
 
-    def _fail(self, *_: Any, **__: Any) -> NoReturn:
-        raise LookupError("the numbers are not known")
+    Where there is no `compute`, and in a copy made before, whoever reads its numbers fails.
+    """
 
-    __array_ufunc__ = __array_function__ = item = tolist = __bool__ = __int__ = __float__ = _fail
+    compute: Callable[[], None] | None = None
+    whole: Any = None  # the array that is computed, of which this may be a part
+
+    def __array_finalize__(self, x: Any) -> None:
+        self.compute, self.whole = getattr(x, "compute", None), getattr(x, "whole", None)
+
+    def _read(self) -> Any:
+        array = self.view(np.ndarray)
+        if self.compute is None or (array.size and not np.may_share_memory(array, self.whole)):
+            raise LookupError("the numbers are not known")
+        self.compute()
+        return array
+
+    def __array_ufunc__(self, ufunc: Any, method: Any, *inputs: Any, **kwargs: Any) -> Any:
+        return getattr(ufunc, method)(*_read(inputs), **_read(kwargs))
+
+    def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
+        return function(*_read(args), **_read(kwargs))
 
 
-def _unknown(shape: Sequence[int], dtype: Any) -> Any:
-    return np.empty(tuple(shape), dtype).view(_Unknown)
+for _name in ("item", "tolist", "argsort", "astype", "copy", "nonzero", "__bool__", "__int__", "__float__"):
+    _called = lambda self, *args, _name=_name, **kwargs: getattr(self._read(), _name)(*args, **kwargs)  # noqa: E731
+    setattr(_Unknown, _name, _called)
+
+
+def _read(x: Any) -> Any:
+    """Return arguments of NumPy's with the numbers of arrays."""
+    if isinstance(x, _Unknown):
+        return x._read()
+    if isinstance(x, dict):
+        return {k: _read(e) for k, e in x.items()}
+    return type(x)(map(_read, x)) if type(x) in (list, tuple) else x
+
+
+def _unknown(shape: Sequence[int], dtype: Any, compute: Callable[[], None] | None = None) -> Any:
+    result = np.empty(tuple(shape), dtype).view(_Unknown)
+    result.compute, result.whole = compute, result.view(np.ndarray)
+    return result
+
+
+def _results(recipe: Recipe, operands: Sequence[Any], numbers: Sequence[Any]) -> list[Any]:
+    """Return the results of a recipe, which are computed once one of their numbers decides what is computed next."""
+
+    @cache
+    def compute() -> None:
+        if any(a.size > COPIED for a in (*operands, *results)):
+            raise LookupError("the numbers are many")
+        values = QUIET.run(recipe.program, _read([*operands, *numbers]))
+        for a, value in zip(results, values, strict=True):
+            a.whole[...] = value
+
+    results = [_unknown((*n.shape, 1), n.dtype, compute) for n in recipe.outputs]
+    if any(n.dtype == "int64" for n in recipe.outputs):  # which NumPy reads without a call of theirs
+        compute()
+    return results
+
+
+_Computed = tuple[Recipe | None, Node, list[tuple[Node, Source]]]  # by a recipe, or several
 
 
 @dataclass
@@ -76,34 +130,45 @@ class _Trace:
     """The recipes that a call applies, and where the numbers of its tensors are from."""
 
     sources: dict[int, Source] = field(default_factory=dict)  # by the identity of a tensor of the emulation
-    nodes: dict[int, tuple[Recipe | None, Node, list[tuple[Node, Source]]]] = field(default_factory=dict)
+    nodes: dict[int, _Computed] = field(default_factory=dict)
     made: list[Tensor] = field(default_factory=list)  # of recipes
-    kept: list[Tensor] = field(default_factory=list)  # so that no identity is used again
+    kept: list[Any] = field(default_factory=list)  # so that no identity is used again
+    applied: set[Recipe] = field(default_factory=set)  # whose own inputs are those of a result
+    numbers: set[Node] = field(default_factory=set)  # the inputs that are indices, positions and factors
 
     def apply(self, recipe: Recipe, operands: Sequence[Any], numbers: Sequence[Any] = ()) -> tuple[Tensor, ...]:
         """Return tensors of the shapes of a recipe's results, and keep how they are computed."""
         inputs: dict[Node, Source] = {}
-        new_nodes: dict[Node, Node] = {}
-        is_single = True
-        of_steps = any(id(x) in self.nodes for x in operands)
-        for node, x in zip(recipe.inputs, (*operands, *numbers), strict=True):
-            if id(x) in self.nodes:
-                _, computed, inner = self.nodes[id(x)]
-                fresh = {n: leaf(n.shape, n.dtype) for n, _ in inner}  # a recipe may be applied several times
-                new_nodes[node] = substituted([computed], fresh)[0]
-                inputs.update((fresh[n], source) for n, source in inner)
-                is_single = False
-            elif of_steps:
-                new_nodes[node] = other = leaf(node.shape, node.dtype)
-                inputs[other] = self._source(x)
-            else:
-                inputs[node] = self._source(x)
-        outputs = substituted(recipe.outputs, new_nodes) if new_nodes else recipe.outputs
-        result = tuple(new(_unknown((*n.shape, 1), n.dtype)) for n in recipe.outputs)
+        own: dict[Node, Node] = {}
+        steps = [*map(self._step, operands), *(None for _ in numbers)]
+        is_single, is_first = not any(steps), recipe not in self.applied
+        self.applied.add(recipe)
+        for node, x, step in zip(recipe.inputs, (*operands, *numbers), steps, strict=True):
+            if step is not None:
+                own[node] = step[1]
+                inputs.update(step[2])
+                continue
+            own[node] = known = node if is_first and is_single else leaf(node.shape, node.dtype)
+            inputs[known] = self._source(x)
+            if node in recipe.numbers:
+                self.numbers.add(known)
+        outputs = recipe.outputs if is_first and is_single else substituted(recipe.outputs, own)
+        arrays = [x if isinstance(x, np.ndarray) else x._a for x in operands]
+        result = tuple(map(new, _results(recipe, arrays, numbers)))
         for x, node in zip(result, outputs, strict=True):
             self.nodes[id(x)] = recipe if is_single else None, node, [*inputs.items()]
         self.made += result
         return result
+
+    def _step(self, x: Any) -> _Computed | None:
+        """Return how a tensor is computed; None of what is computed from data alone, whose numbers are constants."""
+        step = self.nodes.get(id(x))
+        if step is None or any(s == MASK or (isinstance(s, Value) and s.requires) for _, s in step[2]):
+            return step
+        with suppress(LookupError):
+            self._source(x)
+            return None
+        return step
 
     def _source(self, x: Any) -> Source:
         if id(x) in self.sources:
@@ -112,10 +177,10 @@ class _Trace:
             return Numbers.of(np.asarray(x, np.int64))
         if getattr(x, "_label", "") == MASK:
             return MASK
-        array = x if isinstance(x, np.ndarray) else x._a
-        if isinstance(array, _Unknown):
-            raise LookupError("the numbers are not known")
-        return Numbers.of(np.array(array[..., 0]))
+        array = _read(x if isinstance(x, np.ndarray) else x._a)
+        self.kept.append(x)
+        self.sources[id(x)] = known = Numbers.of(np.array(array[..., 0]))
+        return known
 
 
 def bound(call: Call, args: Any, kwargs: Any, frame: FrameType | None = None) -> Binding | None:
@@ -145,8 +210,7 @@ def bound(call: Call, args: Any, kwargs: Any, frame: FrameType | None = None) ->
         if id(x) in trace.sources:  # an argument as it is, such as the bfloat16 that becomes float32
             node = leaf(tuple(x.shape), x._a.dtype.name)
             trace.nodes[id(x)] = None, Node("identity", (node,), node.shape), [(node, trace.sources[id(x)])]
-    known = [trace.nodes.get(id(x)) for x in outputs]
-    results = [_bound(call, each) for each in known if each is not None]
+    results = [known for x in outputs if (known := _bound(call, trace, x)) is not None]
     if not results or len(results) < len([x for x in outputs if x._a.dtype.kind == "f"]):
         return None
     ends = {id(x) for x in outputs}
@@ -182,14 +246,19 @@ def bound_node(call: Call, compute: Callable[..., Any], sources: Sequence[Source
             result = compute(*operands)
     except (Exception, MissingError):
         return None
-    known = trace.nodes.get(id(result))
-    return None if known is None else Binding([_bound(call, known)], False)
+    known = _bound(call, trace, result)
+    return None if known is None else Binding([known], False)
 
 
-def _bound(call: Call, known: tuple[Recipe | None, Node, list[tuple[Node, Source]]]) -> Bound:
-    recipe, output, inputs = known
+def _bound(call: Call, trace: _Trace, x: Tensor) -> Bound | None:
+    """Return a result of a call, if recipes compute it; last of its inputs are the numbers."""
+    if id(x) not in trace.nodes:
+        return None
+    recipe, output, inputs = trace.nodes[id(x)]
     row, settings = (call.name, ()) if recipe is None else (recipe.op, recipe.settings)
-    return Bound(row, settings, output, inputs, recipe is None, 0 if recipe is None else len(recipe.numbers))
+    ordered = sorted(inputs, key=lambda pair: pair[0] in trace.numbers)
+    count = sum(node in trace.numbers for node, _ in inputs)
+    return Bound(row, settings, output, ordered, recipe is None, count)
 
 
 def _with_elements(x: Tensor, key: Any, value: Any) -> Tensor:
@@ -253,8 +322,8 @@ def _function(path: str, name: str) -> Any:
         where, last = path, name
     if last == "__setitem__":
         return _with_elements
-    if last in OWN:
-        return OWN[last]
+    if path in OWN or last in OWN:
+        return OWN.get(path) or OWN[last]
     if last.startswith("__i") and last not in ("__invert__",):
         last = f"__{last[3:]}"
     elif last.endswith("_") and not last.startswith("__"):

@@ -71,7 +71,18 @@ def _broadcast_tensors(*tensors: Any) -> tuple[Any, ...]:
     return tuple(x.expand(shape) for x in tensors)
 
 
+def _looked_up(weight: Any, indices: Any, padding_idx: int = -1, *settings: Any) -> Any:
+    return F.embedding(indices, weight, None if padding_idx < 0 else padding_idx, None, 2.0, *settings)
+
+
+def _pooled(op: str, *settings: Any, return_indices: bool = True, **named: Any) -> Any:
+    return getattr(F, op)(*settings[:6], return_indices=True, **named)
+
+
+# By the last part of PyTorch's path, or the whole of it where another function has that name as well.
 OWN: dict[str, Callable[..., Any]] = {
+    "torch.embedding": _looked_up,
+    **{f"{op}_with_indices": partial(_pooled, op) for op in ("max_pool1d", "max_pool2d", "max_pool3d")},
     **{op: partial(_layers, op) for op in KINDS},
     "rnn_tanh_cell": partial(_rnn_cell, "tanh"),
     "rnn_relu_cell": partial(_rnn_cell, "relu"),

@@ -196,6 +196,9 @@ class Recording(TorchFunctionMode):  # type: ignore[misc]
         # The others are operands as they are, or have no history.
         if call.bound is not None and len(kept) < len(call.bound.results) == len(results):
             call.bound.results = [b for b, x in zip(call.bound.results, results, strict=True) if id(x) in kept]
+        shapes = [tuple(b.output.shape) for b in call.bound.results] if call.bound is not None else []
+        if len(shapes) == len(call.results) and shapes != [v.shape for v in call.results]:  # another function's name
+            call.bound = None
         if call.name == "dropout" and len(call.results) == 1:
             mask = getattr(results[0].grad_fn, "_saved_other", None)
             # PyTorch keeps it divided by 1 - p.

@@ -78,6 +78,7 @@ class _Part:
     nodes: dict[GraphNode, None] = field(default_factory=dict)
     ends: list[tuple[GraphNode, int, Edge]] = field(default_factory=list)
     operands: list[Source] = field(default_factory=list)
+    numbers: int = 0  # how many of the last operands are indices, positions and factors
     definitions: list[Definition] = field(default_factory=list)
     positions: list[int] = field(default_factory=list)  # of the operand at each end
     number: int = -1
@@ -308,10 +309,10 @@ class Writer:
     def _define(self, part: _Part, bound: Sequence[Bound]) -> None:
         """Set the operands of a call to those of its rows, and say what each result is of them."""
         nodes: list[Node] = []
-        for each in bound:
-            new: dict[Node, Node] = {}
-            free = {k: s for k, s in enumerate(part.operands) if isinstance(s, Value)}
-            for node, source in each.inputs:
+        placed: list[dict[Node, Node]] = [{} for _ in bound]
+        for each, new in zip(bound, placed, strict=True):
+            free = dict(enumerate(part.operands))
+            for node, source in each.inputs[: len(each.inputs) - each.numbers]:
                 at = next((k for k, s in free.items() if s is source), None)
                 if at is None:
                     at = len(part.operands)
@@ -319,15 +320,16 @@ class Writer:
                     nodes.append(leaf(node.shape, node.dtype))
                 elif not each.is_composed:
                     del free[at]
-                if each.is_composed and isinstance(source, Value):  # of several recipes, each tensor is one operand
+                if each.is_composed:  # of several recipes, each tensor is one operand
                     free[at] = source
                 new[node] = nodes[at]
-            each_output = substituted([each.output], new)[0]
-            part.definitions.append(Definition.of(nodes, each_output))
-        count = len(nodes)
-        part.definitions = [
-            Definition.of(nodes, d.node(nodes[: d.operands])) if d.operands < count else d for d in part.definitions
-        ]
+        for each, new in zip(bound, placed, strict=True):
+            for node, source in each.inputs[len(each.inputs) - each.numbers :]:
+                part.operands.append(source)
+                nodes.append(new.setdefault(node, leaf(node.shape, node.dtype)))
+                part.numbers += 1
+        for each, new in zip(bound, placed, strict=True):
+            part.definitions.append(Definition.of(nodes, substituted([each.output], new)[0]))
 
     def _position(self, part: _Part, edge: Edge, used: set[int]) -> int:
         """Return the position of the operand to which an edge of a call leads."""
@@ -428,7 +430,7 @@ class Writer:
             site=replace(call.site, frame=self._frame(call), is_module=bool(call.modules)),
             module=self._module(call.modules if call in self.outputs else ()),
             definitions=part.definitions,
-            numbers=single.numbers if single is not None else 0,
+            numbers=part.numbers if part.definitions else 0,
             clock=call.clock or None,
             grad_fn=next(iter(part.nodes)).name() if part.nodes else "",
         )

@@ -15,7 +15,7 @@ from gradcli.pytorch.dtypes import int64
 from gradcli.pytorch.functions import grad_name
 from gradcli.pytorch.generator import DEFAULT, Generator
 from gradcli.pytorch.messages import raise_if
-from gradcli.pytorch.modes import unrecorded
+from gradcli.pytorch.modes import Mode, unrecorded
 from gradcli.pytorch.names import TORCH, function
 from gradcli.pytorch.operations.creation import in_memory, like, of_size
 from gradcli.pytorch.operations.inplace import replace_elements
@@ -161,7 +161,8 @@ def drop_elements(x: Tensor, p: float, shape: Any = None) -> Tensor:
 
 def drawn_mask(x: Tensor, p: float, sizes: tuple[int, ...]) -> Tensor:
     """Return the mask of a dropout: 1 with probability 1 - p, and 0 otherwise."""
-    u = DEFAULT.uniform(math.prod(sizes), np.float64)  # in the order in which x's elements stand in memory
+    draw = DEFAULT.uniform if Mode.tracer is None else np.zeros  # in the order in which x's elements stand in memory
+    u = draw(math.prod(sizes), np.float64)
     keep = (u < 1 - p).astype(x._a.dtype)
     mask = new(in_memory(keep, x._a)) if sizes == tuple(x.shape) else of_array(keep.reshape(sizes))
     mask._label = MASK
