@@ -173,7 +173,8 @@ def depends_on_count(nodes: Iterable[Node]) -> bool:
 
     It adds the terms of one sum in pairs, and those of several sums one after the other.
     """
-    return any(n.args and not OPERATIONS[n.op].broadcasts and OPERATIONS[n.op].move is None for n in nodes)
+    rows = [OPERATIONS[op] for op in {n.op for n in nodes if n.args}]
+    return any(not row.broadcasts and row.move is None for row in rows)
 
 
 def constant(node: Node) -> Array:

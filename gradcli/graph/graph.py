@@ -59,10 +59,9 @@ class Graph:
 
     def order(self, wanted: Sequence[Node]) -> tuple[Node, ...]:
         """Return the nodes that the wanted ones need, themselves included, in an order in which they are computed."""
-        if not set(self.nodes).issuperset(wanted):
-            return scheduled(wanted)
         needed = needed_for(wanted, self.nodes)
-        return tuple([n for n in self.nodes if n in needed])
+        nodes = tuple([n for n in self.nodes if n in needed])
+        return nodes if len(nodes) == len(needed) else scheduled(wanted)
 
     def leaves(self, wrt: Iterable[str] | None = None) -> dict[str, Node]:
         """Return the leaves of these names, or all."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
+from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
@@ -166,7 +167,7 @@ class Operation:
         """The definition in simpler operations for formulas, from which sparsity is derived too; None if primitive."""
         return self.definition or self.formula
 
-    @property
+    @cached_property
     def broadcasts(self) -> bool:
         """Whether it works element by element."""
         return self.kind in ("elementwise", "step", "condition")
@@ -176,7 +177,7 @@ class Operation:
         """Whether it is a comparison of numbers."""
         return self.precedence is Precedence.COMPARISON
 
-    @property
+    @cached_property
     def passes_on(self) -> bool:
         """Whether it has a derivative: conditions, masks and indices have none."""
         return bool(self.slopes) or self.pullback is not None or self.kind == "call"

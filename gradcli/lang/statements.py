@@ -81,7 +81,7 @@ def read_statements(source: Source) -> list[Statement]:
     texts = [(text if file is None else "0", offset) for (_, text, offset), file in zip(heads, files, strict=True)]
     expressions = read_expressions(source, texts)
     return [
-        s._replace(expression=expression, file=file)
+        Statement(s.name, s.key, s.declares, expression, s.start, s.end, file, s.kind, s.clauses)
         for (s, *_), file, expression in zip(heads, files, expressions, strict=True)
     ]
 

@@ -56,11 +56,14 @@ def _named(graph: Graph, repeated: int) -> dict[Node, str]:
     depths: dict[Node, int] = {}
     sizes: dict[Node, int] = {}
     for node in graph.nodes:
+        if node in graph.labels:
+            names[node] = graph.labels[node]
+            continue
         depths[node] = 1 + max((depths[a] for a in node.args if a not in names), default=0)
         sizes[node] = _written_size(node, names, sizes)
         is_long = depths[node] > _DEEP or (uses[node] > 1 and sizes[node] > repeated)
-        if node in graph.labels or (is_long and not node.is_constant):
-            names[node] = graph.labels.get(node) or next(fresh)
+        if is_long and not node.is_constant:
+            names[node] = next(fresh)
     return names
 
 

@@ -52,9 +52,11 @@ def evaluated(
         yield from _with_known(inputs, points, wanted, known)
         return
     nodes = scheduled(wanted, inputs.values())
-    computed = common_subexpressions(nodes) if len(nodes) <= _SHARED else {n: n for n in nodes}
-    distinct = list(dict.fromkeys(computed[n] for n in wanted))
-    graph = Graph.of(inputs, {}, distinct)
+    computed, distinct, graph = {n: n for n in wanted}, wanted, Graph(nodes, inputs, {})
+    if len(nodes) <= _SHARED:
+        computed = common_subexpressions(nodes)
+        distinct = list(dict.fromkeys(computed[n] for n in wanted))
+        graph = Graph.of(inputs, {}, distinct)
     blocks = (at_block(graph, some, distinct, same) for some in points)
     for values in blocks if block else at_points(graph, points, distinct, same):
         yield {n: values[computed[n]] for n in wanted}

@@ -101,7 +101,7 @@ def _matrices(graph: Graph) -> Iterator[Node]:
 
 def images_section(result: Result, point: Point) -> list[Section]:
     """Return the section with the inputs that are images, each beside its gradients; nothing where there are none."""
-    images = image_nodes(result.graph)
+    images = image_nodes(result.graph) if any(is_image(leaf.shape) for leaf in result.leaves.values()) else set()
     rows = tuple(
         Images(tuple(_panels(point, name)))
         for name, leaf in result.leaves.items()

@@ -320,6 +320,8 @@ def loops_of_formulas(graph: Graph) -> Folded:
         return Folded(graph)
     if graph.variables:
         return folded(graph, _Variables(graph))
+    if not any(isinstance(name, ElementName) for name in graph.names):  # what a loop of formulas assigns
+        return Folded(graph)
     texts = {span.source.text: None for span in graph.spans.values()}
     return folded(graph, Program([*texts]))
 

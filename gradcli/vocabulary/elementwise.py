@@ -10,17 +10,17 @@ from functools import partial, reduce
 
 from gradcli.errors import InputError
 from gradcli.graph.construct import call
-from gradcli.graph.node import Node, const, is_const
+from gradcli.graph.node import Node, const, elementwise, is_const
 from gradcli.graph.operations import OPERATIONS
 from gradcli.vocabulary.register import add, each, named
 
 
 def _unary(op: str, x: Node) -> Node:
-    return call(op, x)
+    return elementwise(op, x)
 
 
 def _binary(op: str, x: Node, y: Node) -> Node:
-    return call(op, x, y)
+    return elementwise(op, x, y)
 
 
 _ALIASES = {

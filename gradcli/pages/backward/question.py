@@ -15,7 +15,6 @@ from gradcli.errors import InputError, Notes
 from gradcli.graph.graph import Graph, dimensions
 from gradcli.graph.node import Node, leaf
 from gradcli.graph.rewrite import substituted
-from gradcli.graph.vjp import differentiated
 from gradcli.pages.evaluation import Values, evaluated, seeded, sweep_inputs
 from gradcli.pages.formulas import MAX_ENTRIES, check_entries, formula_count, letters, summed, symbolic, weight
 from gradcli.pages.not_finite import fixes, not_finite
@@ -178,7 +177,7 @@ class Gradients(Question):
         if self.wanted.page or not self.wanted.notes:
             return
         calls = [call.v for call in p.calls]
-        if not differentiated(self.graph, self.wrt).issuperset(self.graph.leaves(self.wrt).values()):
+        if not self.swept.adjoints.keys() >= {*self.graph.leaves(self.wrt).values()}:
             from gradcli.pages.backward.reasons import leaves_without
 
             yield from leaves_without(self.graph, self.wrt)

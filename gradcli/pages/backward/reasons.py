@@ -209,7 +209,7 @@ def leaves_without(graph: Graph, wrt: Sequence[str]) -> Iterator[Text]:
     >>> text.parts
     (Grad(name='x', key=()), ' is None in PyTorch: x is only used behind detach.')
     """
-    reached = differentiated(graph, wrt)
+    reached = differentiated(graph, wrt) if wrt else set()
     for name in wrt:
         if graph.inputs[name] not in reached:
             from gradcli.pages.sections import Grad, Text  # data that need no sentence start sooner without it
