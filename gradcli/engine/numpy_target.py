@@ -70,9 +70,9 @@ _LONG = 4096  # terms from which float32 numbers are added as float64: NumPy's o
 
 
 def _sum(axes: tuple[int, ...], x: Array, out: Array | None = None) -> Array:
-    if x.dtype == np.float32 and math.prod(x.shape[a] for a in axes) >= _LONG:
+    if x.size >= _LONG and x.dtype == np.float32 and math.prod(x.shape[a] for a in axes) >= _LONG:
         return into(out, x.sum(axis=axes, dtype=np.float64).astype(np.float32))
-    return x.sum(axis=axes, out=out)
+    return np.add.reduce(x, axis=axes, out=out)
 
 
 def _cumsum(axis: int, x: Array, out: Array | None = None) -> Array:

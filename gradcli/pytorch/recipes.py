@@ -130,6 +130,8 @@ class Program:
 
 def items_at(positions: Sequence[Any]) -> Callable[[Sequence[Any]], Sequence[Any]]:
     """Return a function that returns the items at these positions, or slices."""
+    if len(positions) == 1 and type(positions[0]) is int:
+        return itemgetter(slice(positions[0], positions[0] + 1))
     return itemgetter(*positions) if len(positions) > 1 else lambda values: [values[i] for i in positions]
 
 

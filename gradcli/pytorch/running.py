@@ -68,15 +68,13 @@ def run(
     if not Mode.is_plain and Mode.tracer is not None:
         return Mode.tracer(recipe, operands, numbers)[0]
     values: Sequence[Array] = ()
+    active = active_among(operands)
     if shown is not None:
         out = view_of(operands[0], shown, recipe, numbers)
     else:
         arrays = arrays or [x if isinstance(x, np.ndarray) else x._a for x in operands]
         # A call keeps inner values for a backward, if there may be one.
-        keeps = (
-            recipe.has_calls and Mode.grad and any(not isinstance(x, np.ndarray) and x.requires_grad for x in operands)
-        )
-        values = QUIET.run(recipe.forward if keeps else recipe.program, [*arrays, *numbers])
+        values = QUIET.run(recipe.forward if recipe.has_calls and active else recipe.program, [*arrays, *numbers])
         result = values[0]
         if recipe.is_view:
             out = new(result)
@@ -85,21 +83,33 @@ def run(
         else:
             result = like_operands(result, arrays) if recipe.is_elementwise else np.ascontiguousarray(result)
             out = new(result)
-    noted(out, recipe, operands, name, numbers)
+    noted(out, recipe, operands, name, active, numbers)
     if len(values) > 1 and isinstance(step := out._fn, Step):
         step.residuals = values[1:]
         step.beside = [None if isinstance(x, np.ndarray) else (x._memory, x._memory.version, x._a) for x in operands]
     return out
 
 
-def noted(out: Tensor, recipe: Recipe, operands: Sequence[Any], name: str, numbers: Sequence[Any] = ()) -> Tensor:
-    """Return the result of a recipe, recorded if one of its operands requires a gradient."""
+def active_among(operands: Sequence[Any]) -> tuple[int, ...]:
+    """Return the indices of the operands that require a gradient, if gradients are recorded."""
+    if not Mode.grad:
+        return ()
+    return tuple([i for i, x in enumerate(operands) if not isinstance(x, np.ndarray) and x.requires_grad])
+
+
+def noted(
+    out: Tensor,
+    recipe: Recipe,
+    operands: Sequence[Any],
+    name: str,
+    active: tuple[int, ...],
+    numbers: Sequence[Any] = (),
+) -> Tensor:
+    """Return the result of a recipe, recorded if some of its operands are active."""
     if not Mode.is_plain or Recorder.explains:
         return noted_results((out,), recipe, operands, name, numbers)[0]
-    if Mode.grad and not out._inference:
-        active = tuple([i for i, x in enumerate(operands) if not isinstance(x, np.ndarray) and x.requires_grad])
-        if active and out._a.dtype.kind == "f":
-            make_step((out,), name, recipe, operands, active, numbers)
+    if active and not out._inference and out._a.dtype.kind == "f":
+        make_step((out,), name, recipe, operands, active, numbers)
     return out
 
 
@@ -112,10 +122,8 @@ def noted_results(
     if Mode.maps:
         for out in outs:
             mapped(out, operands)
-    if Mode.grad and not outs[0]._inference:
-        active = tuple([i for i, x in enumerate(operands) if not isinstance(x, np.ndarray) and x.requires_grad])
-        if active and outs[0]._a.dtype.kind == "f":
-            record(outs, name, recipe, operands, active, numbers)
+    if (active := active_among(operands)) and not outs[0]._inference and outs[0]._a.dtype.kind == "f":
+        record(outs, name, recipe, operands, active, numbers)
     if Mode.dual is not None:
         for out, node in zip(outs, recipe.outputs, strict=True):
             Recorder.pushed(out, operands, recipe, node, name, numbers)
