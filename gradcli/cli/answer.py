@@ -38,7 +38,7 @@ def answer(
     output = None
     if page := page_of_file(options.style, files):
         options, files, output = options._replace(style=page), files._replace(output=None), files.output
-    if files.wanted:
+    if files.are_many:
         from gradcli.cli.answers_at_points import answer_file
         from gradcli.cli.inputs.file_points import open_many
 

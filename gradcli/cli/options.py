@@ -275,10 +275,10 @@ class Files(NamedTuple):
     keep: str | None = None
 
     @property
-    def wanted(self) -> bool:
+    def are_many(self) -> bool:
         """Whether the run is one over many points.
 
-        Errors: `InputError` for an option of such a run in another one.
+        Errors: `InputError` for an option that only a run over many points has, in a run at one point.
         """
         if self.points is not None or self.output is not None:
             return True

@@ -178,8 +178,8 @@ class _Index:
 
 
 def searched(topic: Topic, section: Section) -> tuple[str, str, str, str]:
-    """Return the searched columns of a section; the first of a page has its names, and what it is asked."""
-    names = asked = ""
+    """Return a section's columns in the index; the section with the page's title has its names and `words`, too."""
+    names = words = ""
     if section.heading == topic.title:
-        names, asked = " ".join([topic.title, topic.summary, topic.name, *topic.also]), topic.words
-    return names, asked, " ".join([section.heading, *section.messages]), _FENCED.sub("", section.text)
+        names, words = " ".join([topic.title, topic.summary, topic.name, *topic.also]), topic.words
+    return names, words, " ".join([section.heading, *section.messages]), _FENCED.sub("", section.text)

@@ -128,7 +128,7 @@ def names_in(code: CodeType) -> set[str]:
 
 
 def _item(owner: Any, key: Any) -> Any:
-    """Return what an object has under a name; None where it has nothing."""
+    """Return what `_put` replaces, which in a cell or a function has no key; None where there is nothing."""
     try:
         if isinstance(owner, CellType):
             return owner.cell_contents

@@ -431,7 +431,7 @@ def _elementwise(ufunc: np.ufunc, args: Any) -> Any:
 
 
 def _linked(result: Any, args: Any) -> Any:
-    """Return an array as a tracer, which is a view of those of the arguments in whose memory it is."""
+    """Return a result with arrays as tracers; one that shares an argument's memory is a view of that argument."""
     result = mutable(result)
     for part in result if isinstance(result, tuple | list) else (result,):
         if type(part) is Tracer:

@@ -191,16 +191,16 @@ jacfwd = _jacobians(_columns, "jvp(f, primals, tangents)")
 def hessian(func: Callable[..., Any], argnums: Any = 0) -> Callable[..., Any]:
     @functools.wraps(func)
     def call(*args: Any, **kwargs: Any) -> Any:
-        # A page explains one Hessian, not the gradient and the products that it is made of.
+        # All derivatives below are parts of this one request: a page explains one Hessian.
         request = Request("hessian")
         blocks: list[Sequence[Tensor]] = []
 
-        def collected_columns(y: Tensor, xs: tuple[Tensor, ...]) -> Sequence[Tensor]:
+        def hessian_blocks(y: Tensor, xs: tuple[Tensor, ...]) -> Sequence[Tensor]:
             blocks.append(_columns(y, xs, ""))
             return blocks[-1]
 
         gradient = _jacobians(functools.partial(derivatives, whole=request))(func, argnums)
-        value = _jacobians(collected_columns)(gradient, argnums)(*args, **kwargs)
+        value = _jacobians(hessian_blocks)(gradient, argnums)(*args, **kwargs)
         with requested(request):
             request.result = blocks
         return value

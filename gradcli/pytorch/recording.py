@@ -76,15 +76,17 @@ class Tape:
         known = dependencies(edge_of(y)[0] for y, _ in call.roots)
         self.steps = sorted((fn for fn in known if isinstance(fn, Step)), key=attrgetter("seq"))
         self.held = {s: _Held(s.read, _made(s), _changed(s)) for s in self.steps}
-        self.has_packed = any(step.packed for step in self.steps)
+        self.has_packed = any(step.packed for step in self.steps)  # by hooks of saved tensors
         self.named = {name: (x, moment(x)) for name, x in names.tensors.items()}
         leaves = {e: e[0].variable for s in self.steps for e in s.edges if e is not None and isinstance(e[0], Leaf)}
         leaves |= {e: y for y, _ in call.roots if isinstance((e := edge_of(y))[0], Leaf)}
         self.leaves = {e: (x, moment(x)) for e, x in leaves.items()}
-        self.reached = {id(x): x._reached for x, _ in (*self.named.values(), *self.leaves.values())}  # before the call
-        self.operations: dict[Step, int] = {}  # their ids, once the record is written
-        self.quantities: dict[Any, int] = {}  # those of results by step and number, of leaves, and of numbers
-        self.live: dict[int, int] = {}  # those of tensors with names, by their identity
+        # The line of the last backward that reached a tensor before this call.
+        self.reached = {id(x): x._reached for x, _ in (*self.named.values(), *self.leaves.values())}
+        # Ids in the record, once written: of steps; of results by step and number, leaves and numbers; of `id(x)`.
+        self.operations: dict[Step, int] = {}
+        self.quantities: dict[Any, int] = {}
+        self.live: dict[int, int] = {}
 
     def record(self, most: float = math.inf) -> Record:
         """Return the record of the call, which is done; without the operations where these are more than `most`."""

@@ -76,25 +76,26 @@ class _Script(Program):
         return self.recorded.names.get(self.recorded.results[node], "") if node in self.recorded.results else ""
 
     def variable(self, node: Node) -> str:
-        """Return the variable that a statement assigns a node to."""
-        q = self.recorded.results.get(node, -1)
-        o = self.producers.get(q)
-        assignment = None if o is None else self.recorded.assigned.get(o.id)
-        if o is None or assignment is None or not assignment.whole:
+        """Return the variable that a statement assigns a node to; "" where the node is a part of what it assigns."""
+        quantity = self.recorded.results.get(node, -1)
+        operation = self.producers.get(quantity)
+        assignment = None if operation is None else self.recorded.assigned.get(operation.id)
+        if operation is None or assignment is None or not assignment.whole:
             return ""
-        if o.site.is_module and not o.module:
+        if operation.site.is_module and not operation.module:
             return ""  # within the module whose output is assigned
-        several = len(assignment.targets) == len(o.results)
-        return assignment.targets[o.results.index(q)] if several else assignment.target
+        several = len(assignment.targets) == len(operation.results)
+        return assignment.targets[operation.results.index(quantity)] if several else assignment.target
 
     def list_of(self, names: Sequence[str]) -> tuple[str, int] | None:
         """Return the list of the script, if names are those of its elements; any variable may become a list."""
         return numbered(names)
 
     def index(self, nodes: Sequence[Node], names: Sequence[str]) -> str:
-        """Return the index of the innermost loop around all statements of a round, or of the only one that calls them.
+        """Return the counter of the innermost loop around a round's statements of one function.
 
-        An index is what `range` or `enumerate` counts.
+        Where there is none, it is that of the only loop that calls these functions.  A counter is the variable of
+        `range` or `enumerate`, such as `i`.
         """
         sites = [o.site for o in self._operations(nodes)]
         for code in dict.fromkeys(map(_code, sites)):

@@ -116,7 +116,7 @@ def check(
     def verdicts(*names: str) -> CheckResult:
         options = shared.SystemOptions(texts, (*files, *names, *functions), at, shapes, None, None, style)
         sources = read_sources(options, points=many.points)
-        return checked(sources, options, settings, many if many.wanted else None, gradient)
+        return checked(sources, options, settings, many if many.are_many else None, gradient)
 
     results: Results = _of_each(several, verdicts) if several else {"gradcli check": verdicts()}
     if junit is not None:
@@ -129,7 +129,7 @@ def check(
 
 def _check_trials(at: Sequence[str], many: shared.Files) -> None:
     """Check that --trials, which counts random points, is not typed beside points."""
-    source = "--points" if many.wanted else "--at" if at else ""
+    source = "--points" if many.are_many else "--at" if at else ""
     if source and click.get_current_context().get_parameter_source("trials") is ParameterSource.COMMANDLINE:
         message = f"--trials is the number of random points, and {source} gives the points"
         hint = f"leave out --trials, or leave out {source} to check at random points"

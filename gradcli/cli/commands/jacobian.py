@@ -66,7 +66,7 @@ def jacobian(
     if sparse and many.points is None:
         _show_sparse(options, many, numeric)
         return
-    if many.wanted and order is not None:
+    if many.are_many and order is not None:
         raise option_error("--order", "--order is for single points", "give them with --at")
 
     def ask(points: Points) -> Question:
@@ -114,7 +114,7 @@ def _show_sparse(options: SystemOptions, files: Files, numeric: bool) -> None:
     from gradcli.report.render import PAGES, data_lines
 
     notes = Notes()
-    _ = files._replace(output=None).wanted  # raises an error for options of many points
+    _ = files._replace(output=None).are_many  # raises an error for options of many points
     output = None if files.output == "-" else files.output
     if options.style in PAGES:
         message = f"-f {options.style} shows whole Jacobians"

@@ -60,7 +60,7 @@ def jvp(
     from gradcli.cli.inputs.seeds import read_calls, read_tangent
     from gradcli.pages.forward.jvp import JacobianProduct, jvp_pages
 
-    if many.wanted and (steps or cotangents):
+    if many.are_many and (steps or cotangents):
         option = "--steps" if steps else "--v"
         raise option_error(option, f"{option} is for single points", "give the points with --at")
 

@@ -107,8 +107,8 @@ class Case:
         if self.entries is None:
             return element_name("", key)
         named = [
-            element_name(name, _unravelled(np.broadcast_to(flat, shape)[key], its)) if its else name
-            for name, its, flat in self.left
+            element_name(name, _unravelled(np.broadcast_to(index, shape)[key], own)) if own else name
+            for name, own, index in self.left
         ]
         order = len(named) - 1
         return f"d{order if order > 1 else ''}{'/d'.join(named)}" if order else f"{named[0]}.grad"

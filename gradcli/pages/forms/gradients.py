@@ -128,7 +128,7 @@ class _GradientWriter:
             for name, form in readable_forms.items()
             if not form.is_constant
             and not self.picks(form)
-            and not self.only_indices(form)
+            and not self.is_scattered_number(form)
             and self.is_readable(form, is_shown)
         }
         return Forms(
@@ -161,7 +161,7 @@ class _GradientWriter:
         seeds = self.result.question.swept.cotangents.values()
         return any(operand(n, "index") in seeds for n in computed_from(self.names, [form]))
 
-    def only_indices(self, form: Node) -> bool:
+    def is_scattered_number(self, form: Node) -> bool:
         """Return whether a formula is a number at some indices and 0 elsewhere, which its elements show better."""
         pending, seen, arrays = [form], {form}, []
         while pending:
@@ -171,8 +171,10 @@ class _GradientWriter:
                 seen.update(node.args)
             elif node.shape:
                 arrays.append(node)
-        nodes = set(self.result.graph.nodes)
-        return bool(arrays) and all(n.is_constant and {*n.values} == {0, 1} and n not in nodes for n in arrays)
+        own = set(
+            self.result.graph.nodes
+        )  # other arrays of 0 and 1 are one-hot: the derivation made them
+        return bool(arrays) and all(n.is_constant and {*n.values} == {0, 1} and n not in own for n in arrays)
 
     # Forms of nodes
 

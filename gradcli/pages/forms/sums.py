@@ -240,7 +240,7 @@ class Algebra(ABC):
         return {product: number}
 
     def weight(self, s: Sum) -> int:
-        """Return how many numbers and letters a sum has, those of its factors that are sums among them."""
+        """Return how many numbers and letters a sum has, with the sums inside it."""
         return sum(1 + sum(self.weights.get(node, 1) for node, _ in product) for product in s)
 
     def mapped(self, s: Sum, change: Callable[[Node], Sum | None]) -> Sum | None:
@@ -258,7 +258,7 @@ class Algebra(ABC):
         return result
 
     def letters(self, s: Sum) -> dict[Node, None]:
-        """Return the letters of a sum, those of its factors that are sums among them."""
+        """Return the letters of a sum and of the sums inside it, in their order."""
         result: dict[Node, None] = {}
         for product in s:
             for node, _ in self.ordered(product):

@@ -186,11 +186,11 @@ def vjp(func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool
     xs = _variables(func, inputs, create_graph)
     y = func(*xs)
     _check_result(leaves(y), xs, strict)
-    pairs = [(o, w) for o, w in zip(leaves(y), _vectors(v, y, "user-provided function returns"), strict=True)]
-    pairs = [(o, w) for o, w in pairs if o.requires_grad]
+    pairs = zip(leaves(y), _vectors(v, y, "user-provided function returns"), strict=True)
+    flowing = [(output, w) for output, w in pairs if output.requires_grad]
     with requested(Request("vjp")) as request:
-        if pairs:
-            outputs, vs = zip(*pairs, strict=True)
+        if flowing:
+            outputs, vs = zip(*flowing, strict=True)
             request.result = grad(outputs, xs, vs, create_graph=create_graph, materialize_grads=True)
     return _cut((y, with_leaves(inputs, iter(request.result or map(zeros_like, xs)))), create_graph)
 

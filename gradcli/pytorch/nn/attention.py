@@ -168,7 +168,7 @@ class MultiheadAttention(_Layer):
         if need_weights:
             output, weights = self._weighted(q, k, v, mask)
         else:
-            output, weights = self._fused(q, k, v, mask, is_causal), None
+            output, weights = self._without_weights(q, k, v, mask, is_causal), None
         length, batch, size = query.shape
         output = F.linear(output.reshape(length * batch, size), self.out_proj.weight, self.out_proj.bias)
         output = output.view(length, batch, size)
@@ -237,8 +237,8 @@ class MultiheadAttention(_Layer):
         weights = F.dropout(weights, self.dropout, self.training)
         return weights.bmm(v).transpose(0, 1), weights
 
-    def _fused(self, q: Any, k: Any, v: Any, mask: Any, is_causal: bool) -> Any:
-        """Return the values weighted by attention, as `scaled_dot_product_attention` computes them."""
+    def _without_weights(self, q: Any, k: Any, v: Any, mask: Any, is_causal: bool) -> Any:
+        """Return the weighted values alone, by `scaled_dot_product_attention`: of (length, batch, heads, head size)."""
         q, k, v = (x.contiguous().view(-1, self.num_heads, *x.shape[1:]) for x in (q, k, v))
         if mask is not None:
             mask = mask.unsqueeze(0) if len(mask) == 1 else mask.view(-1, self.num_heads, *mask.shape[1:])

@@ -214,7 +214,7 @@ def values(self: Tensor, *args: Any) -> None:
 def new_of(self: Any, *args: Any) -> Tensor:
     """Return a tensor of the same dtype, of numbers or of sizes: the old constructor."""
     if len(args) == 1 and isinstance(args[0], Tensor):
-        return old_tensor(Tensor, *args, dtype=self.dtype)
+        return legacy_tensor(Tensor, *args, dtype=self.dtype)
     numbers = len(args) == 1 and not isinstance(args[0], int | dtypes.Size)
     return self.new_tensor(args[0]) if numbers else self.new_zeros(*(args or (0,)))  # type: ignore[no-any-return]
 
@@ -287,7 +287,7 @@ def _new_tensor(cls: type[Tensor], *args: Any, **keywords: Any) -> Tensor:
     named = [keywords.pop(k) for k in ("data", "size", "other") if k in keywords]
     if cls is Tensor:
         _check_keywords(args, keywords)
-    return old_tensor(cls, *args, *named)
+    return legacy_tensor(cls, *args, *named)
 
 
 def _sizes(args: Sequence[Any]) -> Sequence[Any]:
@@ -295,7 +295,7 @@ def _sizes(args: Sequence[Any]) -> Sequence[Any]:
     return [None if isinstance(n, bool) else n for n in as_sequence(args)]
 
 
-def old_tensor(cls: type[Tensor], *args: Any, dtype: Any = None) -> Tensor:
+def legacy_tensor(cls: type[Tensor], *args: Any, dtype: Any = None) -> Tensor:
     """Return the tensor of a call of `torch.Tensor` or a class like it, of numbers in lists or of sizes."""
     kind = (dtype or default_dtype()).numpy
     if len(args) == 1 and isinstance(args[0], Tensor):
@@ -320,7 +320,7 @@ class _OldType(type):
 
     def __call__(cls, *args: Any, **keywords: Any) -> Any:
         _check_keywords(args, keywords)
-        return old_tensor(Tensor, *args, dtype=cls.dtype)
+        return legacy_tensor(Tensor, *args, dtype=cls.dtype)
 
     def __instancecheck__(cls, x: object) -> bool:
         return isinstance(x, Tensor) and x.dtype is cls.dtype

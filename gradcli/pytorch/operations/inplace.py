@@ -345,12 +345,12 @@ for _name in ("add", "sub", "mul", "truediv", "floordiv", "pow", "mod", "and", "
 
 
 def set_in_place_name(result: Tensor) -> Tensor:
-    """Return a result under the name that PyTorch has for the step in place."""
+    """Return a result with the name of the in-place `grad_fn`: AcoshBackward1, where that of `acosh` ends with 0."""
     if result._fn is None:
         return result
     head, _, digit = result._fn.name().partition("Backward")
-    more = fact("in_place", head)
-    return set_grad_fn_name(result, f"{head}Backward{int(digit) + int(more)}") if more else result
+    added = fact("in_place", head)  # to the digit
+    return set_grad_fn_name(result, f"{head}Backward{int(digit) + int(added)}") if added else result
 
 
 _VIEWS = frozenset(("unsqueeze_", "squeeze_", "t_", "transpose_", "swapaxes_", "swapdims_"))

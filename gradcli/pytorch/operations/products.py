@@ -93,12 +93,12 @@ def matmul(input: Tensor, other: Tensor) -> Tensor:
     raise_if(0 in ranks, "product with a number", "matmul", *ranks)
     if input.shape[-1] != other.shape[-min(2, ranks[1])]:
         raise _shape_mismatch(input.shape, other.shape)
-    return _multiply(input, other, _chain(input._a.shape[:-1], other._a.shape[:-1], input.requires_grad))
+    return _multiply(input, other, _grad_fns_of(input._a.shape[:-1], other._a.shape[:-1], input.requires_grad))
 
 
 @lru_cache(maxsize=512)
-def _chain(a: tuple[int, ...], b: tuple[int, ...], is_active: bool) -> str:
-    """Return PyTorch's functions of a product of arrays of these shapes; whether the first requires a gradient decides.
+def _grad_fns_of(a: tuple[int, ...], b: tuple[int, ...], is_active: bool) -> str:
+    """Return the `grad_fn`s of a product of these shapes; some depend on whether the first requires a gradient.
 
     PyTorch 2.13 multiplies a vector, a matrix and a stack by mm, mv and bmm of reshaped factors; a matrix times a stack
     is a transposed product of two matrices.

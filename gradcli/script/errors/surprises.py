@@ -222,7 +222,7 @@ def _skipped(history: History, scene: CallScene) -> Iterator[str]:
 
 
 def _unread_result(history: History, scene: CallScene) -> Iterator[str]:
-    """Yield which statement computes a new tensor of one on the way, and gives it no name."""
+    """Yield which statement computes a new tensor from one that the call goes back through, and drops the result."""
     for statement in parts(history.text.tree, ast.Expr):
         call, text = statement.value, history.text
         if not isinstance(call, ast.Call) or called(call) not in _PURE:
