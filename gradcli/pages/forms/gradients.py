@@ -171,9 +171,7 @@ class _GradientWriter:
                 seen.update(node.args)
             elif node.shape:
                 arrays.append(node)
-        own = set(
-            self.result.graph.nodes
-        )  # other arrays of 0 and 1 are one-hot: the derivation made them
+        own = set(self.result.graph.nodes)  # other arrays of 0 and 1 are one-hot: the derivation made them
         return bool(arrays) and all(n.is_constant and {*n.values} == {0, 1} and n not in own for n in arrays)
 
     # Forms of nodes
