@@ -83,7 +83,7 @@ def run(
         else:
             result = like_operands(result, arrays) if recipe.is_elementwise else np.ascontiguousarray(result)
             out = new(result)
-    noted(out, recipe, operands, name, active, numbers)
+    noted(out, recipe, operands, name, numbers, active)
     if len(values) > 1 and isinstance(step := out._fn, Step):
         step.residuals = values[1:]
         step.beside = [None if isinstance(x, np.ndarray) else (x._memory, x._memory.version, x._a) for x in operands]
@@ -102,12 +102,13 @@ def noted(
     recipe: Recipe,
     operands: Sequence[Any],
     name: str,
-    active: tuple[int, ...],
     numbers: Sequence[Any] = (),
+    active: tuple[int, ...] | None = None,
 ) -> Tensor:
-    """Return the result of a recipe, recorded if some of its operands are active."""
+    """Return the result of a recipe, recorded if one of its operands requires a gradient; `active` are those."""
     if not Mode.is_plain or Recorder.explains:
         return noted_results((out,), recipe, operands, name, numbers)[0]
+    active = active_among(operands) if active is None else active
     if active and not out._inference and out._a.dtype.kind == "f":
         make_step((out,), name, recipe, operands, active, numbers)
     return out

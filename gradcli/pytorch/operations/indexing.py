@@ -22,7 +22,7 @@ from gradcli.graph.node import Node, cast, compare, const, elementwise
 from gradcli.graph.operations.movement import basic
 from gradcli.pytorch.messages import raise_if, torch_error, warn
 from gradcli.pytorch.recipes import Recipe, recipe_for
-from gradcli.pytorch.running import active_among, apply, noted, view_of
+from gradcli.pytorch.running import apply, noted, view_of
 from gradcli.pytorch.tensor import Tensor, new
 
 
@@ -228,7 +228,7 @@ def assign_flat(base: Tensor, value: Tensor, indices: np.ndarray[Any, Any], name
     recipe, positions = assignment(base, value, indices)
     array = base._a.copy("C")
     array.reshape(-1)[indices.reshape(-1)] = np.broadcast_to(value._a[..., 0], indices.shape).reshape(-1)
-    return noted(new(array), recipe, (base, value), name, active_among((base, value)), positions)
+    return noted(new(array), recipe, (base, value), name, positions)
 
 
 def assignment(base: Tensor, value: Tensor, indices: np.ndarray[Any, Any]) -> tuple[Recipe, list[np.ndarray[Any, Any]]]:
