@@ -15,7 +15,7 @@ _SPELLED = {name: name for name in _GREEK.values()} | {"eps": "varepsilon"}
 _SPELLED |= {name: name for name in ("varepsilon", "vartheta", "varpi", "varrho", "varphi")}
 _GREEK["ε"] = "varepsilon"
 _CONSTANTS = ("pi", "π")  # as variables they are not to look like the number
-_ACCENTS = {
+ACCENTS = {
     "\u0300": "grave", "\u0301": "acute", "\u0302": "hat", "\u0303": "tilde", "\u0304": "bar", "\u0306": "breve",
     "\u0307": "dot", "\u0308": "ddot", "\u030c": "check", "\u20d7": "vec",
 }  # fmt: skip
@@ -207,11 +207,11 @@ def _letters(name: str) -> list[str]:
 def _letter(letter: str) -> str:
     """Return a letter with its accents as LaTeX for math mode; what is neither Latin nor Greek is text in it."""
     base, *accents = list(unicodedata.normalize("NFD", letter))
-    if not (base.isascii() or base in _GREEK) or any(a not in _ACCENTS for a in accents):
+    if not (base.isascii() or base in _GREEK) or any(a not in ACCENTS for a in accents):
         return rf"\text{{{letter}}}"
     written = rf"\{_GREEK[base]} " if base in _GREEK else base.replace("_", r"\_")
     for accent in accents:
-        written = rf"\{_ACCENTS[accent]}{{{written.rstrip()}}}"
+        written = rf"\{ACCENTS[accent]}{{{written.rstrip()}}}"
     return written
 
 

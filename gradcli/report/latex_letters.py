@@ -21,7 +21,7 @@ TEXT = {
     "Æ": r"\AE{}", "œ": r"\oe{}", "Œ": r"\OE{}", "ø": r"\o{}", "Ø": r"\O{}", "ł": r"\l{}", "Ł": r"\L{}",
     "ı": r"\i{}", "§": r"\S{}", "¶": r"\P{}", "©": r"\copyright{}", "£": r"\pounds{}", "\u00a0": "~", "─": "-",
     "│": "|", "┼": "+",
-}  # fmt: skip
+} | {chr(0x2580 + k): rf"\rule{{0.5em}}{{0.{k}em}}" for k in range(1, 9)}  # fmt: skip
 ACCENTS = {
     "\u0300": r"\`", "\u0301": r"\'", "\u0302": r"\^", "\u0303": r"\~", "\u0304": r"\=", "\u0306": r"\u",
     "\u0307": r"\.", "\u0308": r"\"", "\u030a": r"\r", "\u030b": r"\H", "\u030c": r"\v", "\u0327": r"\c",
@@ -34,8 +34,8 @@ _CAPITALS = {*("GAMMA", "DELTA", "THETA", "LAMDA", "XI", "PI", "SIGMA", "UPSILON
 def letter(c: str) -> str:
     r"""Return a letter beyond ASCII as LaTeX; one that the fonts have not as its number.
 
-    >>> letter("←"), letter("é"), letter("λ"), letter("²"), letter("中")
-    ('\\ensuremath{\\gets}', "\\'{e}", '\\ensuremath{\\lambda}', '\\ensuremath{^{2}}', '\\texttt{U+4E2D}')
+    >>> letter("←"), letter("é"), letter("λ"), letter("▃"), letter("中")
+    ('\\ensuremath{\\gets}', "\\'{e}", '\\ensuremath{\\lambda}', '\\rule{0.5em}{0.3em}', '\\texttt{U+4E2D}')
     """
     if c in TEXT:
         return TEXT[c]

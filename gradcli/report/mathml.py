@@ -10,6 +10,7 @@ import re
 import unicodedata
 from html import escape
 
+from gradcli.notation.latex_names import ACCENTS as MARKS
 from gradcli.report.latex_letters import ACCENTS, MATHEMATICAL, TEXT
 
 _TOKEN = re.compile(
@@ -30,9 +31,12 @@ _VARIANTS = {
     "phi": "ϕ", "varphi": "φ", "epsilon": "ϵ", "varepsilon": "ε", "vartheta": "ϑ", "varsigma": "ς", "varrho": "ϱ",
 }  # fmt: skip
 _SPACES = {r"\,": "0.17em", r"\:": "0.22em", r"\;": "0.28em", r"\ ": "0.25em", r"\quad": "1em", r"\qquad": "2em"}
-_ACCENTS = {r"\bar": "¯", r"\overline": "¯", r"\hat": "^", r"\tilde": "~", r"\dot": "˙", r"\ddot": "¨", r"\vec": "→"}
+_ACCENTS = {
+    r"\bar": "‾", r"\overline": "‾", r"\hat": "^", r"\tilde": "~", r"\dot": "˙", r"\ddot": "¨", r"\vec": "→",
+    r"\grave": "`", r"\acute": "´", r"\breve": "˘", r"\check": "ˇ",
+}  # fmt: skip
 _FACES = {r"\mathrm": "", r"\operatorname": "", r"\mathit": "it", r"\mathtt": "tt", r"\texttt": "tt", r"\mathbf": "bf"}
-_TEXT_ACCENTS = {command: accent for accent, command in ACCENTS.items()}
+_TEXT_ACCENTS = {command: accent for accent, command in ACCENTS.items()} | {rf"\{n}": mark for mark, n in MARKS.items()}
 _LETTERS = {command.removesuffix("{}"): letter for letter, command in TEXT.items() if command.endswith("{}")} | {
     r"\textbackslash": "\\", r"\textasciitilde": "~", r"\textasciicircum": "^", r"\textless": "<", r"\textgreater": ">",
     r"\textbar": "|",
@@ -264,11 +268,14 @@ def _plain(text: str) -> str:
     result, accent = "", ""
     for token in _TEXT.findall(text):
         if token in _TEXT_ACCENTS:
-            accent = _TEXT_ACCENTS[token]
-        elif token.startswith("\\"):
-            sign = _LETTERS.get(token) or _SYMBOLS.get(token) or _greek(token[1:])
-            result += sign or ("" if token in (r"\ensuremath", r"\allowbreak") else token[1:])
-        elif token not in ("{", "}", "$"):
-            result += _SYMBOLS.get(token, token[:1] + accent + token[1:])
+            accent = _TEXT_ACCENTS[token] + accent
+            continue
+        if token[:1] == "\\":
+            word = _LETTERS.get(token) or _SYMBOLS.get(token) or _greek(token[1:])
+            word = word or ("" if token in (r"\ensuremath", r"\allowbreak", r"\text") else token[1:])
+        else:
+            word = "" if token in ("{", "}", "$") else _SYMBOLS.get(token, token)
+        if word:
+            result += word[:1] + accent + word[1:]
             accent = ""
     return unicodedata.normalize("NFC", result)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
 import pytest
 from conftest import each, some
 
+from gradcli.notation.latex_names import textbook
 from gradcli.report.mathml import mathml
 
 SAMPLES = sorted((Path(__file__).parents[2] / "samples").glob("*.grad"))
@@ -81,7 +83,7 @@ def test_so_is_that_of_every_sample(cli):
     ("latex", "text"),
     [
         (r"\frac{\partial y}{\partial x_{0}}", "∂y∂x0"),
-        (r"\bar{t}_{1}^{2}", "t¯12"),
+        (r"\bar{t}_{1}^{2}", "t‾12"),
         (r"\left(x + 1\right)^{2}", "(x+1)2"),
         (r"\sqrt[3]{x}", "x3"),
         (r"\text{at $x_{0} = 1$, \texttt{a\_b} \%}", "at\u00a0x0=1,\u00a0a_b\u00a0%"),
@@ -120,3 +122,15 @@ def test_a_page_is_written_to_a_file_that_is_complete(cli, tmp_path):
             printed = cli.done(*command, "-f", style, *document).out
             assert file.read_text("utf-8").rstrip("\n") == printed.rstrip("\n")
         assert (tmp_path / f"{command[0]}.html").read_text("utf-8").endswith("</html>\n")
+
+
+@pytest.mark.parametrize("name", ["größe", "señal", "épée", "Ångström", "άλφα", "čáp", "dǖ", "Straße", "naïve"])
+def test_a_word_is_the_letters_that_were_typed(name):
+    assert "".join(ET.fromstring(mathml(textbook(name))).itertext()) == name
+
+
+@pytest.mark.parametrize(("name", "sign"), [("é", "´"), ("č", "ˇ"), ("ŏ", "˘"), ("è", "`"), ("ñ", "~"), ("ö", "¨")])
+def test_an_accent_of_a_letter_is_above_it(name, sign):
+    (over,) = ET.fromstring(mathml(textbook(name)))
+    assert over.tag == "mover"
+    assert [part.text for part in over] == [unicodedata.normalize("NFD", name)[0], sign]

@@ -48,7 +48,8 @@ PICTURE = "svg"
 def headed(title: Sequence[sections.Math], picture: str) -> str:
     """Return the head of a document: its title, and a picture, if there is one."""
     drawn = f'<div class="display" tabindex="0">{picture}</div>' if picture else ""
-    return f'<div class="gradcli">\n<h1>{_sentence(title, LatexWriter(PLAIN, None))}</h1>\n{drawn}</div>\n'
+    name = _sentence(title, LatexWriter(PLAIN, None))
+    return f'<div class="gradcli" style="padding-bottom:0">\n<h1>{name}</h1>\n{drawn}</div>\n'
 
 
 def document(pages: str) -> str:
