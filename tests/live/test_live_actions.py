@@ -319,15 +319,6 @@ def test_axe_finds_nothing(opened, system):
         assert [(v["id"], v["impact"], [n["html"][:200] for n in v["nodes"]]) for v in found] == []
 
 
-@pytest.mark.parametrize("width", [320, 800, 3840])
-def test_no_width_scrolls_sideways(opened, width):
-    driver = opened(*NETWORK)
-    size = {"width": width, "height": 800, "deviceScaleFactor": 1, "mobile": False}
-    driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
-    assert driver.execute_script("return document.documentElement.scrollWidth") <= width
-    driver.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
-
-
 def test_two_thousand_nodes_follow_within_100_ms_of_script_and_layout(opened):
     lines = ["t0 = sin(x)", *(f"t{k + 1} = sin(t{k})*w + t{k // 2}/10" for k in range(499))]
     driver = opened("\n".join(lines), "--outputs", "t499", "--at", "x=1,w=0.5")

@@ -11,6 +11,10 @@ from numpy.testing import assert_allclose
 from pages import errors, frame
 
 pytestmark = long
+LOOP = (
+    "h[0]=x0; h[t]=tanh(W@h[t-1]+b) for t in 1..30; y=sum(h[30]**2)", "--at",
+    "x0=[0.5,-0.2],W=[[0.8,0.3],[-0.4,0.9]],b=[0.1,0.05]",
+)  # fmt: skip
 EXAMPLE = ("y = mse_loss(x*w, t)", "--at", "x=3,w=2,t=1")
 DEEP = ("y = mse_loss(x*w, t) + sum(tanh(x*w*sin(exp(t))*cos(t)))/7", "--at", "x=3,w=2,t=1")
 SCALE = """
@@ -55,6 +59,40 @@ def test_the_graph_is_made_larger_smaller_and_fit_and_no_text_is_below_11_pixels
     assert box[1] <= driver.execute_script("return innerHeight")
     click(driver, "fit")
     assert_allclose(driver.execute_script(SCALE), 1, atol=0.01)
+
+
+@pytest.mark.parametrize("wide", [320, 800, 850, 1200, 3840])
+def test_no_page_is_wider_than_its_window_and_no_number_of_the_curve_is_cut_off(opened, wide):
+    driver = opened(*LOOP)
+    size = {"width": wide, "height": 800, "deviceScaleFactor": 1, "mobile": False}
+    driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+    driver.refresh()
+    frame(driver)
+    assert driver.execute_script("return document.documentElement.scrollWidth <= innerWidth")
+    cut = driver.execute_script("""
+    const [svg, panel] = [".curve", '[data-part="plot"]'].map((s) => document.querySelector(s).getBoundingClientRect());
+    const texts = [...document.querySelectorAll(".curve text")].map((e) => [e.textContent, e.getBoundingClientRect()]);
+    return texts.filter(([, r]) => r.left < svg.left || r.right > Math.min(svg.right, panel.right)).map(([t]) => t);
+    """)
+    driver.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+    assert cut == []
+    assert "… and 22 more" in driver.find_element("css selector", ".focus").text  # of the 30 rounds
+
+
+@pytest.mark.parametrize(
+    ("shape", "array", "begins"),
+    [
+        ([], [2], "2"),
+        ([0], [], "[]"),
+        ([2, 2], [1, 2, 3, 4], "[[1, 2], [3, 4]]"),
+        ([3, 3], [0.25, 0.75, 0.125, 0.375, 4, 5, 6, 7, 8], "[[0.25, 0.75, …], [0.375, 4, …], …]"),
+        ([20, 1], range(20), "[[0], [1], [2], …]"),
+        ([1, 2, 2, 5], range(20), "[[[[0, …], …], …]]"),
+    ],
+)
+def test_the_beginning_of_an_array_keeps_its_axes(opened, shape, array, begins):
+    driver = opened(*EXAMPLE)
+    assert driver.execute_script("return summary(...arguments)", shape, list(array), 36) == begins
 
 
 def test_present_shows_headline_steps_and_graph_alone_in_large_type_until_escape(opened):

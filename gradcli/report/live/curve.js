@@ -34,7 +34,6 @@ function showPlot(page) {
 }
 
 function drawPlot(page, panel, { k, entry, x, y, slope, passed, points, low, high }) {
-  const [width, height, left, bottom] = [360, 220, 46, 26];
   const finite = [...points.map((p) => p[1]), y].filter(Number.isFinite).sort((a, b) => a - b);
   let [down, up] = [finite[0], finite.at(-1)];
   const [low3, high3] = [0.04, 0.96].map((share) => finite[Math.round(share * (finite.length - 1))]);
@@ -48,6 +47,9 @@ function drawPlot(page, panel, { k, entry, x, y, slope, passed, points, low, hig
   }
   const margin = 0.06 * (up - down);
   [down, up] = [down - margin, up + margin];
+  const ends = [up, down].map((end) => short(Number(end.toPrecision(3))));
+  const [width, height, bottom] = [Math.min(560, panel.clientWidth || 360), 220, 26]; // letters keep their size
+  const left = 14 + 8 * Math.max(...ends.map((end) => end.length));
   const px = (u) => left + ((u - low) / (high - low)) * (width - left - 8);
   const py = (u) => 8 + ((up - u) / (up - down)) * (height - bottom - 8);
   let way = "";
@@ -61,12 +63,12 @@ function drawPlot(page, panel, { k, entry, x, y, slope, passed, points, low, hig
     make("svg:clipPath", { id: clip }, make("svg:rect", { x: left, y: 4, width: width - left - 8, height: height - bottom - 4 })),
     line(left, height - bottom, width - 8, height - bottom, "axis"), line(left, 8, left, height - bottom, "axis"),
     text(left, height - 8, short(low), "start"), text(width - 8, height - 8, short(high), "end"), text((left + width) / 2, height - 8, name, "middle"),
-    text(left - 6, 16, short(Number(up.toPrecision(3))), "end"), text(left - 6, height - bottom, short(Number(down.toPrecision(3))), "end"),
+    text(left - 6, 16, ends[0], "end"), text(left - 6, height - bottom, ends[1], "end"),
     make("svg:path", { d: way, class: "graph", "clip-path": `url(#${clip})` }));
   if (Number.isFinite(x) && Number.isFinite(y)) {
-    const ends = [low, high].map((u) => py(y + slope * (u - x)));
-    if (ends.every((end) => Math.abs(end) < 1e7)) {
-      const tangent = line(px(low), ends[0], px(high), ends[1], "tangent");
+    const heights = [low, high].map((u) => py(y + slope * (u - x)));
+    if (heights.every((one) => Math.abs(one) < 1e7)) {
+      const tangent = line(px(low), heights[0], px(high), heights[1], "tangent");
       tangent.setAttribute("clip-path", `url(#${clip})`);
       svg.append(tangent);
     }

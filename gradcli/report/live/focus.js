@@ -24,6 +24,7 @@ function showFocus(page) {
     list.push([...sides, short(flat(after)[0])].filter((side, k, whole) => side !== whole[k - 1]).join(" = "));
   } else {
     list.push(...terms.slice(0, 8).map((t) => `${t.symbols} = ${t.numbers}`));
+    if (terms.length > 8) list.push(say("termsMore", terms.length - 8));
     if (terms.length !== 1) list.push(`${n.bar} = ${shown(n, adjoint)}`);
   }
   lines.push([say("contributions", n.bar), ...list]);

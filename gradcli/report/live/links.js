@@ -104,7 +104,7 @@ function entryOf(own, shape, name) {
 }
 
 function commandOf(page) {
-  const literal = (k, array) => nested(page.nodes[k].shape, Array.from(array, typed)).replace(/ /g, "");
+  const literal = (k, array) => nested(page.nodes[k].shape, array, typed).replace(/ /g, "");
   const quote = (text) => (/[^\w.,=+-]/.test(text) ? `"${text}"` : text);
   const point = [...page.state.point].map(([k, x]) => `${page.nodes[k].name}=${literal(k, x)}`).join(",");
   const v = [...page.byCotangent].map(([name, k]) => [name.slice(0, -2), literal(k, page.state.v.get(k))]);
@@ -117,7 +117,7 @@ function commandOf(page) {
 function pytorchOf(page) {
   const { names, body } = page.data.pytorch;
   const number = (x) => (Number.isFinite(x) ? (/[.e]/.test(typed(x)) ? typed(x) : `${typed(x)}.0`) : `float("${typed(x)}")`);
-  const tensor = (k, array) => `torch.tensor(${nested(page.nodes[k].shape, Array.from(array, number))})`;
+  const tensor = (k, array) => `torch.tensor(${nested(page.nodes[k].shape, array, number)})`;
   const leaves = [...page.state.point].map(([k, x]) => {
     const text = tensor(k, x);
     return `${names[page.nodes[k].name]} = ${page.tape.wrt.has(k) ? `${text.slice(0, -1)}, requires_grad=True)` : text}`;

@@ -66,22 +66,21 @@ function entryName(name, shape, entry) {
   return `${name}[${index.join(",")}]`;
 }
 
-function nested(shape, texts) {
-  if (!shape.length) return texts[0];
-  const step = texts.length / shape[0];
-  const rows = Array.from({ length: shape[0] }, (_, k) => texts.slice(k * step, (k + 1) * step));
-  return `[${rows.map((row) => nested(shape.slice(1), row)).join(", ")}]`;
+function nested(shape, array, write, most = Infinity) {
+  // An array as a list of lists, of at most so many elements of each axis.
+  if (!shape.length) return write(array[0]);
+  const step = array.length / shape[0];
+  const rows = Array.from({ length: Math.min(most, shape[0]) }, (_, k) => nested(shape.slice(1), array.slice(k * step, (k + 1) * step), write, most));
+  return `[${rows.join(", ")}${most < shape[0] ? ", …" : ""}]`;
 }
 
 function summary(shape, array, letters = 60) {
   // An array as it is written, or its beginning.
-  if (!shape.length) return short(array[0]);
-  const texts = Array.from(array.slice(0, 12), short);
-  const whole = array.length <= 12 ? nested(shape, texts) : "";
-  if (whole && whole.length <= letters) return whole;
-  let begin = texts[0];
-  for (let k = 1; k < texts.length && begin.length + texts[k].length + 6 <= letters; k++) begin += `, ${texts[k]}`;
-  return `[${begin}, …]`;
+  for (const most of array.length > 12 ? [3, 2] : [12, 5, 3, 2]) {
+    const text = nested(shape, array, short, most);
+    if (text.length <= letters) return text;
+  }
+  return nested(shape, array, short, 1);
 }
 
 const flat = (x) => (typeof x === "number" || typeof x === "boolean" ? [Number(x)] : x);
