@@ -12,6 +12,7 @@ from pathlib import Path
 from types import CodeType, FrameType
 from typing import Any
 
+from gradcli.process.script import statement_at
 from gradcli.record.record import NOWHERE, CallSite
 
 _OURS = str(Path(__file__).parents[1]) + os.sep
@@ -72,7 +73,8 @@ def site_of(frame: FrameType | None) -> CallSite:
 
 def _site(code: CodeType, instruction: int, line: int) -> CallSite:
     span = next(islice(code.co_positions(), instruction // 2, None), None)
-    text = linecache.getline(code.co_filename, line).strip()
+    column = span[2] if span is not None and span[0] == line else None
+    text = statement_at(linecache.getline(code.co_filename, line), column)
     return CallSite(code.co_filename, line, span, text, code.co_qualname, instruction)
 
 

@@ -116,7 +116,7 @@ class Explainer(LineExplainer):
             with suppress(Exception):
                 text = self._text(call, scene)
         self.draw(scene)
-        title = f"line {scene.line}: {scene.source(scene.line)}"
+        title = f"line {scene.line}: {scene.statement}"
         self._in_order(call, partial(self.show, scene, title, text))
         if self.style == "json":
             self._warn(call)
@@ -160,7 +160,7 @@ class Explainer(LineExplainer):
             from gradcli.script.pages.steps import step_lines
 
             scene = self.scene(site.line, names_of(frame), site)
-            head = f"line {site.line}, {scene.source(site.line)}"
+            head = f"line {site.line}, {scene.statement}"
             self.show_step(head, lambda: step_lines(stepped(optimizer, changes, scene.names, self.sums.left), scene))
 
     def failed(self, error: BaseException, text: str) -> None:

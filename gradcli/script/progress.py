@@ -32,7 +32,7 @@ class Progress:
         if scene is not None:
             recorded = scene.recorded
             names = (*recorded.roots, *(recorded.name(q, "y") for q in recorded.call.roots), "y")
-            self.names.setdefault(site, (names[0], scene.source(site.line)))
+            self.names.setdefault(site, (names[0], scene.statement))
         self.rounds.setdefault(site, []).append((loss, norm))
 
     def words(self, site: Any, times: int, room: int) -> list[str]:

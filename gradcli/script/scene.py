@@ -6,13 +6,14 @@ import linecache
 from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
 from tokenize import COMMENT, TokenError, generate_tokens
 from types import CodeType
 from typing import Any, NamedTuple
 
 from gradcli.errors import Notes
-from gradcli.process.script import Script
+from gradcli.process.script import Script, statement_at
 from gradcli.record.naming import Names
 from gradcli.script.known import Known
 from gradcli.script.system import Recorded
@@ -107,3 +108,13 @@ class CallScene(Scene):
     told: set[str] = field(default_factory=set)  # the surprises that a page has told already
     altered: bool = False  # whether the gradients are not those of the recorded operations at the values of now
     notes: Notes = field(default_factory=Notes)
+
+    @property
+    def statement(self) -> str:
+        """The statement of the call, of several on its line."""
+        code, file = self.site.code, self.file(self.line)
+        if not isinstance(code, CodeType) or code.co_filename != file:
+            return without_comment(code) if isinstance(code, str) else self.source(self.line)
+        row, _, column, _ = next(islice(code.co_positions(), self.site.instruction // 2, None))
+        lines = self.script.source.splitlines() if file == self.script.name else linecache.getlines(file)
+        return without_comment(statement_at(lines[self.line - 1], column if row == self.line else None))

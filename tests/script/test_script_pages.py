@@ -30,6 +30,18 @@ def run(cli, tmp_path, monkeypatch):
     return run
 
 
+# Headings
+
+
+def test_of_several_statements_on_a_line_a_heading_has_that_of_its_call(run):
+    own = ["y.backward(retain_graph=True)", "(x**2).sum().backward()", "y.backward()"]
+    text = f"{X}opt = torch.optim.SGD([x], lr=0.1)\nif True:\n    y = x.prod(); {'; '.join(own)}; opt.step()  # all\n"
+    out = run(text).out
+    assert re.findall("^── line 5: (.*?) ─", out, re.MULTILINE) == own
+    assert "line 5, opt.step(): x ← " in out
+    assert "── line 3: y = x.sum(); y.backward( ─" in run(f"{X}y = x.sum(); y.backward(\n)\n").out  # parts of two lines
+
+
 # Loops
 
 
@@ -451,7 +463,10 @@ LAYER = "torch.manual_seed(0)\nlin = torch.nn.Linear(2, 2)\n"
         ("z = (x.detach() * x).sum()\nz", ["z = sum(x.detach()*x)", "x.grad = x.detach()"]),
         ("y = x**2\nz = (y.detach() * y).sum()\nz", ["z = sum(y.detach()*y)", "y.detach() = [1, 4]"]),
         ("t = (x * 2).max(0)[0].detach()\nz = (x * t).sum()\nz", ["t is a constant: detached in line 3"]),
-        ("t = (x * 2).max(0)[1]\nz = (x * (t + 1.5)).sum()\nz", ["the indices of max have no gradient in line 3"]),
+        (
+            "t = (x * 2).max(0)[1]\nz = (x * (t + 1.5)).sum()\nz",
+            ["the indices of max have no gradient; computed in line 3"],
+        ),
         (
             FUNCTIONAL + "z = F.embedding(torch.tensor(1), x[:, None], padding_idx=0).sum()\nz",
             ["z = sum(x[:, None][1])", "x.grad = [0, 1]"],

@@ -65,5 +65,6 @@ def test_a_surprise_is_told_once_with_its_fix_and_no_more_when_it_is_fixed(name,
 def test_nothing_is_told_of_what_is_no_surprise(name, page):
     out, error = page(QUIET[name])
     assert "note:" not in out
+    assert "warning:" not in out
     assert "no step changes" not in out
     assert "Error" not in error

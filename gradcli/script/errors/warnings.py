@@ -74,7 +74,7 @@ def _detached_output(scene: CallScene) -> tuple[int, CutLine] | None:
     """
     known, call, without_grad = scene.known, scene.recorded.call, _without_grad(scene)
     ends = [c.quantity for c in call.leaves]
-    ends = ends if all(known.cut_of(q) is not None for q in ends) else []
+    ends = ends if all(c is not None and "DETACHED" not in c.kinds for c in map(known.cut_of, ends)) else []
     for y in [y for y in (*call.roots, *ends) if without_grad and y not in known.producers]:
         for cut in (known.cut_of(y), *History(text_at(scene, scene.line), scene.known).cuts()):
             if cut is not None and any(cut.leads_to(scene.known.id_of(x)) for x in without_grad.values()):
@@ -94,12 +94,9 @@ def _of_detached_output(scene: CallScene) -> Iterator[Block]:
     answer = detached_answer(at, name, cut, history)
     stays = f"{without_grad[0]}.grad stays" if len(without_grad) == 1 else f".grad of {in_words(without_grad)} stay"
     wish = "requires_grad_()" if calls(at.text.tree, "requires_grad_") else "requires_grad=True"
-    yield Text(
-        (
-            f"warning: {stays} None: {answer.reason} {wish} makes {name} a leaf, whose gradient is v, and only hides "
-            "the error of backward.",
-        )
-    )
+    leaf = "whose gradient is v" if y in scene.recorded.call.roots else "at which the gradient ends"
+    said = f"{wish} makes {name} a leaf, {leaf}, and only hides the error of backward."
+    yield Text((f"warning: {stays} None: {answer.reason} {said}",))
     yield from fixed(replace(answer, fix=f"{answer.fix}; and leave {wish} out"), scene)
 
 
