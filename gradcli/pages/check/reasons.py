@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -14,7 +15,7 @@ import numpy as np
 from gradcli.engine.rounding import UNIT, relative_errors
 from gradcli.graph.graph import scheduled
 from gradcli.graph.kinds import is_symmetric_matrix, of_kinds
-from gradcli.notation.nodes import Notation
+from gradcli.notation.nodes import Notation, short_text
 from gradcli.pages.check.claim import Case, derivative, numbers, term_numbers
 from gradcli.pages.check.derivation import Search
 from gradcli.pages.check.proof import Proof
@@ -95,6 +96,9 @@ def diagnose(case: Case, trials: Trials, tolerance: float, proof: Proof, entry: 
             return Reason("yours is not finite at every point where the derivative is")
         symmetric = _inputs_to_be_symmetric(c)
         reason = _explained(c, t, bool(symmetric))
+        base = short_text(case.base, case.graph.labels, _LINE) if reason.slips and _before(case) else ""
+        if base and base not in reason.text:
+            reason = replace(reason, text=f"{reason.text}; {_before(case)} is {base}")
         if symmetric:
             lines = [f"`input {name} symmetric = …`" for name in symmetric if name not in case.cotangents]
             are = "are" if len(symmetric) > 1 else "is"
@@ -125,6 +129,12 @@ def _explained(c: Comparison, trials: Trials, may_be_right: bool) -> Reason:
     return writer.reason(slips) if slips else one
 
 
+def _before(case: Case) -> str:
+    """Return what a claim of a second or third derivative is the derivative of; "" for other claims."""
+    order = re.match(r"d([23])\w*/d", case.text)
+    return f"the {('first', 'second')[int(order[1]) - 2]} derivative" if order and not case.truth.shape else ""
+
+
 def _whole(c: Comparison) -> str:
     """Return what the claim is of the derivative as a whole, or ""."""
     if c.ratio == 0:
@@ -132,6 +142,8 @@ def _whole(c: Comparison) -> str:
     if c.ratio is not None and 0 < abs(c.ratio - 1) < _ROUNDED:
         allowed = f"1e-{floor(-log10(abs(c.ratio - 1)))}"
         return f"yours is {c.ratio:.6g} times the right value: rounded? `--tolerance {allowed}` accepts it"
+    if _before(c.case) and c.equal(c.yours, numbers(c.case.graph, c.points, [c.case.base])[0].reshape(c.yours.shape)):
+        return f"yours is {_before(c.case)}: differentiate it once more"
     if len(c.shape) != 2:
         return ""
     truth = c.truth.reshape(*c.shape, -1)
