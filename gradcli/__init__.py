@@ -26,10 +26,8 @@ if TYPE_CHECKING:
     from gradcli.algebra.symbolic_jacobian import symbolic_jacobian
     from gradcli.api.differentiate import elementwise_grad, grad, jacobian, trace, value_and_grad
     from gradcli.api.recordings import recording
-    from gradcli.api.systems import compile, evaluate, explain, export, hessian, numeric_jacobian, parse
+    from gradcli.api.systems import compile, evaluate, explain, export, hessian, jvp, numeric_jacobian, parse, vjp
     from gradcli.errors import InputError
-    from gradcli.graph.jvp import jvp
-    from gradcli.graph.vjp import vjp
     from gradcli.pages.check.verdicts import CheckResult
 
 __all__ = [
@@ -41,14 +39,13 @@ __all__ = [
 # The command imports this module before it hears Ctrl-C: what takes time comes later.
 _LAZY = {
     **dict.fromkeys(
-        ("compile", "evaluate", "explain", "export", "hessian", "numeric_jacobian", "parse"), "gradcli.api.systems"
+        ("compile", "evaluate", "explain", "export", "hessian", "jvp", "numeric_jacobian", "parse", "vjp"),
+        "gradcli.api.systems",
     ),
     **dict.fromkeys(("elementwise_grad", "grad", "jacobian", "trace", "value_and_grad"), "gradcli.api.differentiate"),
     "InputError": "gradcli.errors",
-    "jvp": "gradcli.graph.jvp",
     "recording": "gradcli.api.recordings",
     "symbolic_jacobian": "gradcli.algebra.symbolic_jacobian",
-    "vjp": "gradcli.graph.vjp",
 }
 
 
@@ -96,8 +93,11 @@ def check(
     from gradcli.api.notebook import show_verdicts
     from gradcli.cli.commands.check_claims import checked_text, settings_of
     from gradcli.cli.inputs.gradient_functions import checked_functions
+    from gradcli.errors import InputError
 
     show_verdicts()
+    if isinstance(text, str) and gradient is not None:
+        raise InputError("a text has its claims within it", hint='check("y = x**2; dy/dx = 2*x")')
     if not isinstance(text, str):
         return checked_functions(text, gradient, shapes, settings_of(tolerance, trials, seed))
     return checked_text(text, shapes, tolerance, trials, seed)

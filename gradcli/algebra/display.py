@@ -116,9 +116,9 @@ def _forms(expr: sympy.Expr) -> list[sympy.Expr]:
 def _squares(expr: sympy.Expr) -> dict[sympy.Expr, sympy.Expr]:
     """Return the substitutions of sin² by 1 - cos², or back, where the expression has both functions."""
     other = {sympy.sin: sympy.cos, sympy.cos: sympy.sin}
-    waves = expr.atoms(*other)
-    result = {w: other[w.func](*w.args) for w in _ordered(waves)}
-    return {w**2: 1 - o**2 for w, o in result.items() if o in waves and expr.has(w**2)}
+    squared = [w for w in _ordered(expr.atoms(*other)) if expr.has(w**2)]
+    result = {w: other[w.func](*w.args) for w in squared}  # slow where the argument is long
+    return {w**2: 1 - o**2 for w, o in result.items() if expr.has(o)}
 
 
 def _fractions(expr: sympy.Expr) -> list[sympy.Expr]:

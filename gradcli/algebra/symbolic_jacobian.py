@@ -77,21 +77,11 @@ class SymbolicJacobian:
         """The names in `defined`, or none while the formulas are not computed."""
         return self.defined if "written" in self.__dict__ else []
 
-    @property
-    def where(self) -> dict[str, sympy.Expr]:
-        """The definitions of the intermediates that entries mention."""
-        return {name: self.definition(name) for name in self.defined}
-
-    def definition(self, name: str) -> sympy.Expr:
-        """Return the definition of one of these intermediates, which is simplified when it is first read."""
-        if name not in self._simplified:
-            with distribute(False):
-                self._simplified[name] = tidy(self.written.definitions[name])
-        return self._simplified[name]
-
     @cached_property
-    def _simplified(self) -> dict[str, sympy.Expr]:
-        return {}
+    def where(self) -> dict[str, sympy.Expr]:
+        """The definitions of the intermediates that entries mention, simplified when one is first read."""
+        with distribute(False):  # once: it empties SymPy's caches
+            return {name: tidy(e) for name, e in self.written.definitions.items()}
 
     def __repr__(self) -> str:
         return f"SymbolicJacobian(rows={self.rows}, columns={self.columns}, entries={self.entries}, where={self.where})"

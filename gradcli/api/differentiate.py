@@ -123,6 +123,8 @@ class Derivative:
     """A derivative of a function, as a function of the same arguments."""
 
     def __init__(self, function: Function, wrt: Which, kind: str) -> None:
+        if not callable(function):
+            raise TypeError(f"`{kind}` is of a Python function; `compile` has the gradients of a text")
         update_wrapper(self, function)
         self.function, self.kind = function, kind
         self.several = isinstance(wrt, tuple | list)

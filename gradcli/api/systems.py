@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, overload
 import numpy as np
 
 from gradcli.api.compiled_call import CompiledCall, Evaluated
-from gradcli.api.differentiate import Derivative
+from gradcli.api.differentiate import Derivative, grad, jacobian
 from gradcli.api.differentiate import hessian as _hessian
 from gradcli.engine.compiled import Compiled
 from gradcli.engine.evaluate import evaluate as _evaluate
@@ -19,9 +19,11 @@ from gradcli.errors import InputError, Source, nearest
 from gradcli.graph.array import Array
 from gradcli.graph.graph import Graph, appearance
 from gradcli.graph.hessian import gradient, scalar_output
+from gradcli.graph.jvp import jvp as _jvp
 from gradcli.graph.node import Node, const
 from gradcli.graph.rewrite import substituted
-from gradcli.graph.vjp import vjp
+from gradcli.graph.vjp import vjp as _vjp
+from gradcli.pyfunc.trees import leaves
 
 if TYPE_CHECKING:
     from gradcli.api.notebook import Explanation
@@ -144,6 +146,57 @@ def _check_wrt(graph: Graph, wrt: Iterable[str]) -> None:
 
 
 @overload
+def vjp(graph: Graph, wrt: Iterable[str] | None = None) -> Graph: ...
+@overload
+def vjp(graph: Callable[..., Any], *args: Any) -> tuple[Any, Callable[[Any], tuple[Any, ...]]]: ...
+def vjp(graph: Any, *args: Any, **wrt: Any) -> Any:
+    """Return the graph of vᵀJ, or of a Python function its value at the arguments and the function from v to vᵀJ.
+
+    The graph's inputs are those of `graph`, then a cotangent `y.v` of each output's shape; its outputs are `x.grad`, of
+    the shape of each input in `wrt` (all by default).  A function's v has the form of its value; vᵀJ is a tuple, with
+    the gradient by each argument.
+
+    >>> list(vjp(parse("y = x**2")).outputs)
+    ['x.grad']
+    >>> value, pullback = vjp(lambda x, k: k * x**2, np.array([1.0, 2.0]), 3.0)
+    >>> pullback(np.array([1.0, 10.0]))
+    (array([  6., 120.]), np.float64(41.0))
+    """
+    if isinstance(graph, Graph):
+        return _vjp(graph, *args, **wrt)
+
+    def pullback(v: Any) -> tuple[Any, ...]:
+        def weighted(*inner: Any) -> Any:
+            return sum(np.sum(a * b) for (_, a), (_, b) in zip(leaves(v), leaves(graph(*inner)), strict=True))
+
+        return grad(weighted, tuple(range(len(args))))(*args)  # type: ignore[no-any-return]
+
+    return graph(*args), pullback
+
+
+@overload
+def jvp(graph: Graph, wrt: Iterable[str] | None = None) -> Graph: ...
+@overload
+def jvp(graph: Callable[..., Any], args: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]: ...
+def jvp(graph: Any, *args: Any, **wrt: Any) -> Any:
+    """Return the graph of J·u, or of a Python function its value at the arguments and J·u, given both as tuples.
+
+    The graph's inputs are those of `graph`, then a tangent `x.u` of the shape of each input in `wrt` (all by default);
+    its outputs are `y.jvp`, of each output's shape.
+
+    >>> list(jvp(parse("y = x**2")).inputs)
+    ['x', 'x.u']
+    >>> jvp(lambda x, k: k * x**2, (np.array([1.0, 2.0]), 3.0), (np.array([1.0, 0.5]), 0.0))
+    (array([ 3., 12.]), array([6., 6.]))
+    """
+    if isinstance(graph, Graph):
+        return _jvp(graph, *args, **wrt)
+    point, tangents = args
+    along = jacobian(lambda t: graph(*(x + t * u for x, u in zip(point, tangents, strict=True))))
+    return graph(*point), along(0.0)
+
+
+@overload
 def hessian(graph: Graph, wrt: Sequence[str] | None = None) -> Graph: ...
 @overload
 def hessian(graph: Callable[..., Any], wrt: int | str = 0) -> Derivative: ...
@@ -199,6 +252,8 @@ def export(
     from gradcli.codegen.program import Request, source_code
     from gradcli.codegen.targets import ENDINGS
 
+    if not isinstance(graph, Graph):
+        raise TypeError("`export` takes a graph, which `parse(text)` or `trace(f)(…)` returns")
     texts = [target for target in ENDINGS if target != "onnx"]  # whose files are not text
     for names, known, kind in ((to, texts, "languages"), *((w, KINDS, "functions") for w in what)):
         if names not in known:
@@ -265,7 +320,7 @@ class CompiledFunction:
     def __init__(self, graph: Graph, wrt: Sequence[str], engine: str) -> None:
         self.graph = graph
         _check_wrt(graph, wrt)
-        swept = vjp(graph, wrt)
+        swept = _vjp(graph, wrt)
         outputs = {**graph.outputs, **swept.outputs}
         self._gradients = {name: f"{name}.grad" for name in wrt}
         self._all = Graph.of(swept.inputs, outputs, names=graph.names, spans=graph.spans)

@@ -320,11 +320,11 @@ def _too_early_error(name: str, user: Statement, definition: Statement, span: Sp
         )
     if name == user.name:
         return InputError(f"an element of `{name}` is used before any is assigned", span)
-    return InputError(
-        f"`{name}` is used before it is assigned{definition.span.place}",
-        span,
-        f"statements are read in order: write `{name} = …` before it",
-    )
+    hint = f"statements are read in order: write `{name} = …` before it"
+    value = definition.expression
+    if not value.names:
+        hint += f"; the value of an input is `--at {name}={value.span(value.tree).text[:_SHOWN]}`"
+    return InputError(f"`{name}` is used before it is assigned{definition.span.place}", span, hint)
 
 
 def _inferred(statements: Sequence[Statement], uses: Mapping[str, Span]) -> dict[str, Shape]:

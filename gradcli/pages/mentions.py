@@ -78,8 +78,8 @@ def _definitions(result: Shown, names: Iterable[str], wanted: Sequence[str]) -> 
     while pending:
         name = pending.pop()
         needed.add(name)
-        pending |= known.intersection(names_in(Value.of(result.formulas.definition(name)))) - needed
-    return {name: Line((Name(name), Value.of(result.formulas.definition(name)))) for name in wanted if name in needed}
+        pending |= known.intersection(names_in(Value.of(result.formulas.where[name]))) - needed
+    return {name: Line((Name(name), Value.of(result.formulas.where[name]))) for name in wanted if name in needed}
 
 
 def _defined(sections: Iterable[Section]) -> Iterator[str]:

@@ -195,7 +195,10 @@ def _plain(blocks: Sequence[Block], hidden: set[str]) -> Iterator[Block]:
         for line in block.lines:
             left, *rest = line.sides
             kept = [side for side in rest if hidden.isdisjoint(n for x in names_in(side) for n in (x, array_name(x)))]
-            if len(kept) < len(rest):  # also v times the number of a derivative, whose formula said how it comes
+            if len(kept) < len(rest):
+                if isinstance(left, Grad) and left.key:  # one entry in full
+                    continue
+                # Also v times the number of a derivative, whose formula said how it comes.
                 kept = [side for side in kept if not (isinstance(side, Sum) and len(side.terms) == 1)]
             inner = isinstance(left, Name) and isinstance(left.name, AdjointName) and left.name.by in hidden
             if isinstance(left, Name) and (inner or not kept):  # an adjoint in a round, or what is computed of it

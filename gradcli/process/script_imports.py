@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import builtins
 import importlib
+import importlib.abc
 import os
 import sys
 import threading
@@ -30,7 +31,7 @@ OPTIONAL = frozenset(
 _NEVER = {"__main__", "encodings", "gradcli", "torch"}  # Python has these before a script is read, or we do
 
 
-class ScriptImports:
+class ScriptImports(importlib.abc.MetaPathFinder):
     """Resolves imports by who imports, from `started` to the end of it."""
 
     def __init__(self, main: ModuleType, folder: str | None) -> None:

@@ -7,7 +7,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 import gradcli
-from gradcli import InputError, check, evaluate, export, hessian, jvp, numeric_jacobian, parse
+from gradcli import InputError, check, evaluate, export, grad, hessian, jvp, numeric_jacobian, parse, vjp
 
 TEXT = "y = sum(sin(M@x))*w"
 SHAPES = {"M": (2, 3), "x": (3,)}
@@ -104,3 +104,36 @@ def test_derivatives_are_graphs():
 def test_names_are_completed():
     assert {"grad", "jacobian", "check", "explain"} <= {*dir(gradcli)} == {*gradcli.__all__}
     assert all(hasattr(gradcli, name) for name in dir(gradcli))
+
+
+def several(x, k):
+    return {"a": x**2 * k, "b": (np.sum(np.sin(x)), np.outer(x, x))}
+
+
+def test_the_vjp_and_the_jvp_of_a_function_are_rows_and_columns_of_differences():
+    x, k, u = np.array([0.3, -1.2]), 1.7, (np.array([0.4, 1.1]), -0.6)
+    v = {"a": np.array([1.0, 2.0]), "b": (0.5, np.array([[1.0, -1.0], [3.0, 0.2]]))}
+
+    def weighted(x, k):
+        y = several(x, k)
+        return np.sum(v["a"] * y["a"]) + v["b"][0] * y["b"][0] + np.sum(v["b"][1] * y["b"][1])
+
+    h = 1e-6
+    steps = [(np.array([h, 0]), 0), (np.array([0, h]), 0), (0, h)]
+    differences = [(weighted(x + dx, k + dk) - weighted(x - dx, k - dk)) / (2 * h) for dx, dk in steps]
+    value, pullback = vjp(several, x, k)
+    by_x, by_k = pullback(v)
+    assert np.allclose(value["b"][1], np.outer(x, x))
+    assert np.allclose([*by_x, by_k], differences)
+    value, along = jvp(several, (x, k), u)
+    assert np.allclose(value["a"], x**2 * k)
+    tangent = np.sum(v["a"] * along["a"]) + v["b"][0] * along["b"][0] + np.sum(v["b"][1] * along["b"][1])
+    assert np.allclose(tangent, np.dot(differences, [*u[0], u[1]]))
+
+
+def test_a_text_in_the_place_of_a_function_or_of_a_graph_is_named():
+    for call in (grad, hessian, lambda text: export(text, "c")):
+        with pytest.raises(TypeError, match=r"is of a Python function|takes a graph"):
+            call("y = x**2")
+    with pytest.raises(InputError, match="a text has its claims within it"):
+        check("y = x**2", "dy/dx = 2*x")

@@ -106,6 +106,13 @@ def test_mistakes_are_told(cli, mistake):
     assert told in cli.refused("jvp", *arguments)
 
 
+@pytest.mark.parametrize("command", [("jvp", "--u", "1", "--steps"), ("jvp", "--v", "1"), ("jacobian", "--order", "3")])
+def test_what_is_for_single_points_goes_into_the_file_of_a_page(cli, tmp_path, command):
+    whole = (*command, "y=sin(x)", "--at", "x=1")
+    cli.done(*whole, "--output", str(tmp_path / "page.txt"))
+    assert (tmp_path / "page.txt").read_text("utf-8") == cli.done(*whole).out
+
+
 def test_a_tangent_in_both_places_is_refused(cli):
     assert "u is given twice" in cli.refused("jvp", "y=a", "--points", "-", "--u", "a=1", stdin="a,a.u\n1,2\n")
 

@@ -99,6 +99,17 @@ def test_unrolled_each_round_of_a_model_is_written(cli, tmp_path):
     assert [f"x[{k}] @" in " ".join(out.split()) for k in range(ROUNDS)] == [True] * ROUNDS
 
 
+def test_an_entry_that_would_be_a_number_alone_is_left_out(cli, tmp_path):
+    nodes, last = [], "x"
+    for k in range(0, 250, 2):
+        nodes += [node("Mul", f"{last} w", f"t{k}"), node("Sin", f"t{k}", f"t{k + 1}")]
+        last = f"t{k + 1}"
+    inputs = [info("x", (3,)), info("w", (3,))]
+    onnx.save(model([*nodes, node("Identity", last, "y")], inputs, [info("y", (3,))]), tmp_path / "m.onnx")
+    asked = ("backward", "-F", str(tmp_path / "m.onnx"), "L = sum(y**2)", "--at", "x=[1,2,3],w=[1,1,1]")
+    assert "x.grad[" not in cli.done(*asked, "--only", "grad").out
+
+
 @pytest.mark.parametrize("made", STATEMENTS)
 def test_a_picture_has_the_loop_of_a_model_as_one_box(cli, tmp_path, made):
     onnx.save(made(), tmp_path / "m.onnx")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from gradcli.cli.options import Files, Pages, SystemOptions, asking, format_of
+from gradcli.cli.options import Files, Pages, SystemOptions, asking, format_of, page_of_file
 from gradcli.errors import InputError, Notes, option_error
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ def jacobian(
     if sparse and many.points is None:
         _show_sparse(options, many, numeric)
         return
-    if many.are_many and order is not None:
+    if many.are_many and order is not None and not page_of_file(options.style, many):
         raise option_error("--order", "--order is for single points", "give them with --at")
 
     def ask(points: Points) -> Question:

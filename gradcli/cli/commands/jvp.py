@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from gradcli.cli.options import Files, Pages, SystemOptions, asking, cotangents_option
+from gradcli.cli.options import Files, Pages, SystemOptions, asking, cotangents_option, page_of_file
 from gradcli.errors import option_error
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ def jvp(
     from gradcli.cli.inputs.seeds import read_calls, read_tangent
     from gradcli.pages.forward.jvp import JacobianProduct, jvp_pages
 
-    if many.are_many and (steps or cotangents):
+    if many.are_many and (steps or cotangents) and not page_of_file(options.style, many):
         option = "--steps" if steps else "--v"
         raise option_error(option, f"{option} is for single points", "give the points with --at")
 

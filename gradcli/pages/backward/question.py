@@ -228,7 +228,7 @@ class Gradients(Question):
 
     @cached_property
     def _symbolic(self) -> SymbolicJacobian:
-        check_entries(self.graph, self.wrt)
+        check_entries(self.graph, self.wrt, "choose some with --outputs and --wrt, or compute numbers with --at")
         return symbolic(self.graph, self.wrt, self.wanted.steps, lambda: self._entries)
 
     def in_formulas(self, formulas: SymbolicJacobian | None) -> Point:

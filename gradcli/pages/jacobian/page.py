@@ -201,7 +201,7 @@ def _needed(result: Shown, exprs: list[Any]) -> list[str]:
     while pending and len(names) <= _DEFINITIONS:
         mentioned = {str(s) for s in pending.pop().free_symbols if str(s) in where} - names.keys()
         names |= dict.fromkeys(sorted(mentioned))
-        pending += map(result.formulas.definition, mentioned)
+        pending += map(result.formulas.where.__getitem__, mentioned)
     return [*names]
 
 
