@@ -186,11 +186,11 @@ class _Trace:
 def bound(call: Call, args: Any, kwargs: Any, frame: FrameType | None = None) -> Binding | None:
     """Return a call as operations of gradcli's table, by the shapes of its arguments; None where it is not there.
 
-    The numbers of an argument count where they decide what is computed: indices, masks and sizes.  The frame is that of
-    the program.
+    The numbers of an argument count where they decide what is computed: indices, masks and sizes.  The frame is that
+    of the program, or of PyTorch's own function in Python, that makes the call.
     """
     of_number = call.name in ("mul", "add") and len(args) == 2 and not isinstance(args[1], torch.Tensor)
-    is_reversed = of_number and begins_with_number(call.site, frame)
+    is_reversed = of_number and begins_with_number(frame)
     function = _function("torch.Tensor", f"__r{call.name}__") if is_reversed else _function(call.path, call.name)
     if function is None or any(x.is_complex() or x.layout is not torch.strided for x in tensors_in(args, kwargs)):
         return None

@@ -21,7 +21,7 @@ from torch.utils.weak import WeakIdKeyDictionary
 
 from gradcli.pytorch.cuts import How, Kind
 from gradcli.realtorch.binding import bound, identities
-from gradcli.realtorch.sites import frames, is_called_by_program, site_of
+from gradcli.realtorch.sites import caller, frames, is_called_by_program, site_of
 from gradcli.realtorch.sweep import is_leaf, nodes_behind
 from gradcli.realtorch.values import COPIED, PLAIN, Call, Edge, Lost, Value, dtype_name, numbers_of, tensors_in
 from gradcli.record.numbers import Numbers
@@ -132,7 +132,7 @@ class Recording(TorchFunctionMode):  # type: ignore[misc]
             if operands:
                 self._after(None, name, operands, versions, result)
             return result
-        call.bound = bound(call, args, kwargs, frames(sys._getframe(1))[0])
+        call.bound = bound(call, args, kwargs, caller(sys._getframe(1)))
         if (call.bound is None or call.bound.is_composed) and _can_be_entered(func):
             self.parents.append(call)
             try:
@@ -154,6 +154,8 @@ class Recording(TorchFunctionMode):  # type: ignore[misc]
                 call.clock = next(self.clock)
                 with PLAIN():
                     changed = [x for x, v in zip(operands, versions, strict=True) if _version(x) != v]
+                    if is_in_place(name) and not name.startswith("_foreach"):  # what shows the same memory is read
+                        changed = changed[:1]
                     self._results(call, [*tensors_in(result)], changed)
             if call is None or not call.results:
                 self._note_cuts(name, operands, result)
@@ -272,7 +274,10 @@ class Recording(TorchFunctionMode):  # type: ignore[misc]
 
     def _note_cuts(self, name: str, operands: list[torch.Tensor], result: Any) -> None:
         """Keep why results have no history, though an operand has one."""
+        if name.endswith("_like") or name.startswith("new_"):  # which reads no number
+            return
         with PLAIN():
+            operands = operands[:1] if name.endswith("_as") else operands
             if name in ("data", "numpy", "detach", "__array__"):
                 for x in operands:
                     self.shown[x] = None
@@ -287,7 +292,11 @@ class Recording(TorchFunctionMode):  # type: ignore[misc]
                 how = None  # which has no history because an operand has none
             # What a library does by itself, as `deepcopy` does, is no line of the program's forward pass.
             lost = known[2] if known else None
-            if how is not None and is_called_by_program(sys._getframe(1)) and len(self.lost) < _MOST_LOST:
+            frame = caller(sys._getframe(1))
+            is_drawn = frame is not None and frame.f_code.co_name == "sample" and not is_called_by_program(frame)
+            if how is not None and is_drawn:
+                how = How(Kind.UNRECORDED, ".sample()")
+            if how is not None and (is_drawn or is_called_by_program(frame)) and len(self.lost) < _MOST_LOST:
                 lost = self.lost.setdefault((site.file, site.line), Lost(site))
                 lost.add(how, next(self.clock), [*self._leaves(sources)])
             for x in results:

@@ -10,10 +10,13 @@ from typing import Any
 
 import torch
 
+from gradcli.graph.construct import scatter
 from gradcli.pytorch import dtypes
 from gradcli.pytorch import torch as emulated_torch
+from gradcli.pytorch.calls import call_function
 from gradcli.pytorch.linalg import solve_triangular
 from gradcli.pytorch.nn import functional as F
+from gradcli.pytorch.running import apply
 from gradcli.pytorch.tensor import Tensor
 from gradcli.realtorch.values import tensors_in
 
@@ -65,8 +68,21 @@ def _product(s: Saved, a: Any, b: Any) -> Any:
     return b * a if isinstance(b, Tensor) and not b.dim() and not s.requires(1) else a * b
 
 
+def _power(s: Saved, x: Any) -> Any:
+    if s.exponent == 1:
+        return x.clone()
+    return x ** (int(s.exponent) if float(s.exponent).is_integer() else s.exponent)
+
+
 def _shaped(s: Saved, x: Any, *_: Any) -> Any:
     return x.reshape(s.shape)
+
+
+def _of_selected(s: Saved, v: Any) -> Any:
+    """Return the gradient of a tensor of which an element along an axis was selected: 0 elsewhere."""
+    axis = signed(s.dim) % len(s.shape)
+    key = tuple(signed(s.index) % n if i == axis else range(n) for i, n in enumerate(s.shape))
+    return apply("scatter", lambda g: scatter(s.shape, [(key, g)]), (v,), (s.shape, key))
 
 
 def _convolution(s: Saved, x: Any, w: Any, b: Any = None) -> Any:
@@ -95,14 +111,15 @@ _UNARY = (
 NODES: dict[str, tuple[Sequence[str], Callable[..., Any]]] = {
     **{f"{name[:1].upper()}{name[1:]}0": (("self",), _method(name)) for name in _UNARY},
     "Log1P0": (("self",), _method("log1p")),
-    **dict.fromkeys(("Alias0", "CopyBackwards"), (("self",), _method("clone"))),
+    **dict.fromkeys(("Alias0", "CopyBackwards"), ((), lambda s, *xs: xs[-1].clone())),
+    "SpecialZeta0": (("self", "other"), lambda s, a, b: call_function("zeta", a, b)),
     "Mul0": (("self", "other"), _product),
     "Mul1": (("self",), lambda s, x: s.other * x),
     "Div1": (("self",), lambda s, x: x / s.other),
     "Div0": (("self", "other"), lambda s, a, b: a / b),
     "Add0": (("self", "other"), lambda s, a, b: a + b if s.alpha == 1 else a + s.alpha * b),
     "Sub0": (("self", "other"), lambda s, a, b: a - b if s.alpha == 1 else a - s.alpha * b),
-    "Pow0": (("self",), lambda s, x: x ** (int(s.exponent) if float(s.exponent).is_integer() else s.exponent)),
+    "Pow0": (("self",), _power),
     "Pow1": (("self", "exponent"), lambda s, a, b: a**b),
     "Maximum0": (("self", "other"), lambda s, a, b: emulated_torch.maximum(a, b)),
     "Minimum0": (("self", "other"), lambda s, a, b: emulated_torch.minimum(a, b)),
@@ -150,6 +167,8 @@ NODES: dict[str, tuple[Sequence[str], Callable[..., Any]]] = {
     "ToCopy0": (("self",), lambda s, x: x.to(getattr(dtypes, s.dtype.replace("bfloat16", "float32")))),
     # Of a gradient that `create_graph` records.
     "TanhBackward0": (("grad_output", "result"), lambda s, v, y: v * (1 - y**2)),
+    "SoftplusBackward0": (("grad_output", "self"), lambda s, v, x: v * (s.beta * x).sigmoid()),
+    "SelectBackward0": ((), _of_selected),
     "SigmoidBackward0": (("grad_output", "result"), lambda s, v, y: v * y * (1 - y)),
     "MseLossBackward0": (
         ("grad_output", "self", "target"),

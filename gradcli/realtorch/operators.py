@@ -4,23 +4,23 @@ from __future__ import annotations
 
 import ast
 import linecache
-from collections.abc import Mapping
 from contextlib import suppress
 from functools import lru_cache
 from types import FrameType, ModuleType
-from typing import Any
 
 import torch
 
-from gradcli.record.record import CallSite
+from gradcli.realtorch.sites import site_of
+from gradcli.record.record import Span
 
 
-def begins_with_number(site: CallSite, frame: FrameType | None) -> bool:
-    """Return whether a call is an operator between a number on its left and a tensor, as in `2 * x`.
+def begins_with_number(frame: FrameType | None) -> bool:
+    """Return whether a frame runs an operator between a number on its left and a tensor, as in `2 * x`.
 
-    PyTorch's call has the tensor first, either way.  The frame is that of the program, which has the values of names.
+    PyTorch's call has the tensor first, either way.
     """
-    sides = _operators(site.file).get(site.span) if frame is not None else None
+    site = site_of(frame)
+    sides = _operator(site.file, site.span) if frame is not None and site.span is not None else None
     if sides is None or frame is None:
         return False
     is_number = _is_number(sides[0], frame)
@@ -49,13 +49,15 @@ def _is_number(node: ast.expr, frame: FrameType) -> bool | None:
     return False if isinstance(value, torch.Tensor) else True if isinstance(value, int | float) else None
 
 
-@lru_cache(64)
-def _operators(file: str) -> Mapping[Any, tuple[ast.expr, ast.expr]]:
-    """Return the two sides of each sum and product in a file, by its span."""
-    result: dict[Any, tuple[ast.expr, ast.expr]] = {}
-    with suppress(SyntaxError, ValueError, RecursionError):
-        for node in ast.walk(ast.parse("".join(linecache.getlines(file)))):
-            if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult | ast.Add):
-                span = node.lineno, node.end_lineno, node.col_offset, node.end_col_offset
-                result[span] = node.left, node.right
-    return result
+@lru_cache(1024)
+def _operator(file: str, span: Span) -> tuple[ast.expr, ast.expr] | None:
+    """Return the two sides of a sum or a product at a place in a file; None of anything else."""
+    first, last, start, end = span
+    with suppress(SyntaxError, ValueError, RecursionError, IndexError, TypeError):
+        lines = [line.encode() for line in linecache.getlines(file)[(first or 1) - 1 : last]]
+        lines[-1] = lines[-1][:end]
+        lines[0] = lines[0][start:]
+        match ast.parse(b"(%s)" % b"".join(lines), mode="eval").body:
+            case ast.BinOp(left, ast.Mult() | ast.Add(), right):
+                return left, right
+    return None

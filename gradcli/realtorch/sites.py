@@ -46,8 +46,8 @@ def frames(frame: FrameType | None = None) -> tuple[FrameType | None, list[Any]]
     return frame, modules[::-1]
 
 
-def is_called_by_program(frame: FrameType | None) -> bool:
-    """Return whether the program, or the forward pass of a module, calls what gradcli's own frames stand for.
+def caller(frame: FrameType | None) -> FrameType | None:
+    """Return the frame, of the program or of a library, that calls what gradcli's own frames stand for.
 
     PyTorch's functions in Python, such as that of `x ** 2`, stand before the one that calls a mode.
     """
@@ -55,6 +55,12 @@ def is_called_by_program(frame: FrameType | None) -> bool:
         is_dispatch, frame = frame.f_code.co_name == _DISPATCH, frame.f_back
         if is_dispatch and frame is not None:
             frame = frame.f_back
+    return frame
+
+
+def is_called_by_program(frame: FrameType | None) -> bool:
+    """Return whether the program, or the forward pass of a module, calls what gradcli's own frames stand for."""
+    frame = caller(frame)
     return frame is not None and (not is_installed(frame.f_code.co_filename) or bool(frames(frame)[1]))
 
 

@@ -18,7 +18,7 @@ from gradcli.graph.node import Node, leaf
 from gradcli.graph.rewrite import substituted
 from gradcli.process.platform import return_free_memory
 from gradcli.pytorch.operations.random import MASK
-from gradcli.pytorch.recording import VIEW, WRITTEN, plain
+from gradcli.pytorch.recording import ALIAS, VIEW, WRITTEN, plain
 from gradcli.realtorch.binding import Bound, Source, bound_node
 from gradcli.realtorch.hooks import Hooked
 from gradcli.realtorch.mode import KEY, Recording, edges_of
@@ -132,7 +132,8 @@ class Writer:
         """Write the calls, in an order in which what each reads is there."""
         for part in self.parts:
             self._bind(part)
-        ran = sorted((p.call for p in self.parts if p.call.clock), key=lambda c: c.clock)
+        calls = (p.call for p in self.parts if p.call.clock and p.call.path != "BackwardHookFunction")
+        ran = sorted(calls, key=lambda c: c.clock)
         pairs = zip(ran, [*ran[1:], None], strict=False)  # none where no call was recorded
         self.outputs = {
             a for a, b in pairs if b is None or (a.frame, a.site, a.modules) != (b.frame, b.site, b.modules)
@@ -150,7 +151,8 @@ class Writer:
         for name, x in self.request.names.named():
             value = self.recording.value(x)
             self.names.append((name, value))
-            if value.layout is not None:
+            if x.layout == torch.strided:
+                value.layout = x.storage_offset(), x.stride()
                 self.bases.setdefault(value.storage, []).append(value)
             if value.edge is not None:
                 self.by_edge.setdefault(value.edge, value)
@@ -301,7 +303,7 @@ class Writer:
         if part.call.path != "BackwardHookFunction":
             return False
         return any(
-            a != b
+            b is not None and a != b  # where nothing arrives, 0 is sent on
             for n in part.nodes
             for a, b in zip(self.sweep.sent.get(n, ()), self.sweep.received.get(n, ()), strict=False)
         )
@@ -395,17 +397,21 @@ class Writer:
         return self.ids[value]
 
     def _note_part(self, value: Value, quantity: int) -> None:
-        """Write of which data with a name a value is a part."""
+        """Write of which tensor with a name data has the numbers, or of which data with a name it is a part."""
         for base in self.bases.get(value.storage, ()) if value.edge is None else ():
             whole = leaf(base.shape)
-            if is_broadcast(value, base):
+            definition: Definition | None = None
+            is_alias = value is not base and value.shape == base.shape and value.layout == base.layout
+            if is_alias and value.version == base.version:
+                definition = Definition.of([whole], whole)
+            elif base.edge is None and is_broadcast(value, base):
                 definition = Definition.of([whole], broadcast(whole, value.shape))
-            elif math.prod(base.shape) > math.prod(value.shape) and (key := part_of(value, base)) is not None:
-                definition = Definition.of([whole], index(whole, key))
-            else:
-                definition = None
+            elif base.edge is None and math.prod(base.shape) > math.prod(value.shape):
+                key = part_of(value, base)
+                definition = None if key is None else Definition.of([whole], index(whole, key))
             if definition is not None:
-                self.recorder.operation(VIEW, (), (self._quantity(base),), (quantity,), definitions=[definition])
+                row = VIEW if definition.steps else ALIAS
+                self.recorder.operation(row, (), (self._quantity(base),), (quantity,), definitions=[definition])
                 return
 
     def _module(self, modules: Sequence[Any]) -> str:
@@ -468,9 +474,10 @@ class Writer:
             if q in terms:
                 received[o, 0] = sent[o, 0] = reduce(_added, terms[q])
                 terms.setdefault(record.operations[o].operands[0], []).append(sent[o, 0])  # type: ignore[arg-type]
-        leaves = [*self._leaves()]
         if request.function == "backward":  # PyTorch's own order within an operation is that of its formula
-            leaves.sort(key=lambda c: last.get(c.quantity, ()))
+            known = {n: self._quantity(self.recording.value(leaf.tensor)) for n, leaf in sweep.leaves.items()}
+            sweep.leaves = {n: sweep.leaves[n] for n in sorted(known, key=lambda n: last.get(known[n], ()))}
+        leaves = [*self._leaves()]
         arrived = {record.operations[o].results[k]: g for (o, k), g in received.items()}
         arrived |= {c.quantity: c.added for c in leaves if c.after is not None}
         hooks = [*self._hooks()]
@@ -520,8 +527,9 @@ class Writer:
 
     def _leaves(self) -> Iterator[Contribution]:
         if self.request.function == "grad":
+            reached = {id(leaf.tensor) for leaf in self.sweep.leaves.values()}
             for x, g in zip(self.request.inputs or (), self.request.returned, strict=False):
-                if isinstance(g, torch.Tensor):
+                if isinstance(g, torch.Tensor) and (id(x) in reached or x.grad_fn in self.sweep.nodes):
                     yield Contribution(self._quantity(self.recording.value(x)), None, numbers_of(g), None)
             return
         for each in self.sweep.leaves.values():

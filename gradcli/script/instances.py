@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from itertools import product
 from typing import Any
 
+import numpy as np
+
 from gradcli.engine.evaluate import at_point
 from gradcli.graph.construct import broadcast, index, stack
 from gradcli.graph.graph import Graph
@@ -135,6 +137,11 @@ class Assembly:
 
 
 def _elements(node: Node) -> list[Node]:
+    node = operand(node, "identity") or node
+    if (repeated := operand(node, "broadcast")) is not None:
+        elements = _elements(repeated)
+        positions = np.arange(len(elements)).reshape(repeated.shape)
+        return [elements[k] for k in np.broadcast_to(positions, node.shape).flat]
     return [index(node, key) for key in product(*map(range, node.shape))] if node.shape else [node]
 
 

@@ -89,7 +89,7 @@ class Sums:
                 if version != x.version:
                     self.moved.add(site)
         if kept:
-            self.sites[site] = kept
+            self.sites[site] = {leaf: kept[leaf] for leaf in last if leaf in kept}
             self.added.add(site)
 
     def words(self, site: Any) -> str:

@@ -163,7 +163,7 @@ class _Maker(Operands, Recorded):
 
     def copies_of(self, o: Operation, operands: Sequence[Node]) -> list[list[Node]]:
         """Return the operands, the node of each step of the definition, and that of the result, of each result."""
-        numbers = operands[self.operands_of(o) :]
+        numbers = operands[self.operands_of(o) if o.site.line else 0 :]  # PyTorch's own arithmetic is folded
         shared: dict[tuple[Any, ...], Node] | None = {} if len(o.results) > 1 else None
         return [instance(definition, operands, numbers, shared) for definition in o.definitions]
 
@@ -340,6 +340,15 @@ def check_size(operations: int) -> None:
     """
     if operations > MAX_STEPS:
         raise InputError(f"{operations:,} operations are too many to show")
+
+
+def root_names(record: Record, call: Backward, sources: Mapping[str, str]) -> list[str]:
+    """Return the names that the outputs of a call have on its page, where the system behind it is not read."""
+    maker, names = _Maker(record, call, sources), list[str]()
+    maker.expressions.of(call.site)
+    for q in call.roots:
+        names.append(record.quantities[q].name or maker.unused(*(n for n in _OUTPUTS if n not in names)))
+    return names
 
 
 def recorded(record: Record, call: Backward, sources: Mapping[str, str] = MappingProxyType({})) -> Recorded:

@@ -16,6 +16,7 @@ from gradcli.report.text_math import TextWriter
 from gradcli.script.known import is_unknown
 from gradcli.script.loops import folded_loops
 from gradcli.script.pages.flow import MANY, as_data, flow
+from gradcli.script.recorded import root_names
 from gradcli.script.scene import CallScene
 
 
@@ -64,7 +65,7 @@ def _is_number(side: Math) -> bool:
 def row(scene: CallScene) -> dict[str, Any]:
     """Return a call as a JSON object."""
     recorded, call = scene.recorded, scene.recorded.call
-    roots = recorded.roots or [recorded.name(q, "y") for q in call.roots]
+    roots = recorded.roots or root_names(recorded.record, call, {scene.script.name: scene.script.source})
     leaves: dict[str, Any] = {}
     for c in call.leaves:
         numbers = {"before": _array(c.before), "own": _array(c.added), "after": _array(c.after)}
