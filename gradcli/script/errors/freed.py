@@ -16,6 +16,7 @@ from gradcli.script.errors.syntax import called, calls, owner_of, parts
 from gradcli.script.errors.updates import carried
 from gradcli.script.known import line_at
 
+_KEEP_NOTHING = ("AddBackward0", "SubBackward0")  # the last step of a call whose other steps keep values: of a GRU
 _SETTINGS = ("retain_graph", "create_graph")  # of a backward that may be added to another one
 _USES = {"step", "zero_grad", "backward", "clip_grad_norm_", "clip_grad_value_", "unscale_"}  # what reads gradients
 _ADDS = ("append", "extend", "insert", "update", "setdefault", "add_", "sub_", "mul_", "div_", "copy_")
@@ -32,9 +33,10 @@ _KEPT = (
 def second(at: Failure, number: int, freed: CallSite) -> Answer:
     """Return the answer about a graph that is freed: the operation is the first that a backward has freed before."""
     operation, first = at.operation(number), at.text_at(line_at(freed))
+    who = "" if operation.grad_fn in _KEEP_NOTHING else f"{operation.grad_fn} of "
     reason = (
-        f"the backward at {at.code(line_at(freed))} freed the values that the graph had kept, and {operation.grad_fn} "
-        f"of {at.code_of(operation)} needs them."
+        f"the backward at {at.code(line_at(freed))} freed the values that the graph had kept, and {who}"
+        f"{at.code_of(operation)} needs them."
     )
     # The backward that freed it ran in a round before: it is the same line, or one below it.
     is_of_another_round = first.file != at.file(at.line) or first.line >= at.line

@@ -165,8 +165,10 @@ def detached_answer(at: Failure, name: str, cut: CutLine, history: History, to: 
         return _drawn(at, text, name, f"{reason}: {drawn[0].how}.")
     if "UNRECORDED" in kinds:
         return _unrecorded(at, text, name, reason)
-    hows = [_as_written(text, how) for how in cut.hows]
-    reason += f": {in_words([how.how for how in hows])}."
+    line = at.known.cut_at(text.file, cut.line) if kinds == {"DETACHED"} else None  # of several operands
+    hows = [*{h.code: _as_written(text, h) for h in (line or cut).hows if h.kind in kinds}.values()]
+    codes, are_detached = in_words([how.call or how.code for how in hows]), len(hows) > 1 and kinds == {"DETACHED"}
+    reason += f": {codes} return tensors without a graph." if are_detached else f": {in_words([h.how for h in hows])}."
     jumps = [how for how in cut.hows if how.kind in ("DISCRETE", "INDICES") and not how.is_cast]
     if jumps and "DETACHED" not in kinds:
         fix = f"use a loss of {_jumping(text, jumps[0])}: a step function has the derivative 0"
@@ -174,11 +176,10 @@ def detached_answer(at: Failure, name: str, cut: CutLine, history: History, to: 
         compared = parts(text.statement, ast.Compare) if jumps[0].code in ("gt", "lt", "ge", "le") else []
         return Answer(reason, fix, text.edited([e for n in compared[:1] for e in edits.instead(n, text.of(n.left))]))
     changes = history.kept()
-    if len(hows) == 1 and kinds <= {"DETACHED", "COPIED"}:
-        fix = (
-            f"compute {name} without {hows[0].call or hows[0].code}" + "; NumPy records no graph" * history.needs_numpy
+    if are_detached or (len(hows) == 1 and kinds <= {"DETACHED", "COPIED"}):
+        return Answer(
+            reason, f"compute {name} without {codes}{'; NumPy records no graph' * history.needs_numpy}", changes
         )
-        return Answer(reason, fix, changes)
     return Answer(reason, f"compute {name} with PyTorch's operations alone", changes)
 
 
