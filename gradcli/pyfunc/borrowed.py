@@ -1,8 +1,8 @@
 """The user's own arrays while a function is traced: tracers, in the place where the function finds them.
 
 NumPy does not ask a tracer when an array's own method or assignment meets it: `X.dot(w)`, and `B[0] = w` after
-`B = A.copy()`, need that `X` and `A` are tracers, too.  Arrays of the user's modules, closures, objects and containers
-are, until the trace ends.
+`B = A.copy()`, need that `X` and `A` are tracers, too.  Until the trace ends, so are the arrays in the globals that the
+function names, in its closure, and in the objects, containers and functions that are found there.
 """
 
 from __future__ import annotations
