@@ -22,7 +22,7 @@ from gradcli.pytorch.modes import Mode
 from gradcli.pytorch.tables import lines, paragraphs
 
 _OWN = "own texts"  # the paragraphs of errors that people hardly meet, which have PyTorch's class, and not its text
-_KNOWN = 20  # characters of a message by which its text is known
+_KNOWN = 17  # characters of a message by which its text is known
 
 
 @cache

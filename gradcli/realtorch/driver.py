@@ -61,6 +61,7 @@ class Session:
         self.explained: set[tuple[str, int, int]] = set()
         self._done: dict[tuple[int, int], tuple[CallSite, CodeType]] = {}  # what needs no page, by code and instruction
         self.is_recording = False
+        self.failed: Writer | None = None  # of a backward that has ended with an error
         self.live: dict[int, int] = {}  # the quantity of each tensor with a name in the last record, by its identity
         self.has_ended = False  # before the program has
         self.keeps_all = False  # numbers, also of large intermediates: for a picture
@@ -230,8 +231,10 @@ class Session:
             except Exception as error:
                 fault = error
             try:
+                self.failed = writer
                 with heard(x for _, x in request.names.named()) as request.hooked:
                     result = self._pass_on(name, function, args, kwargs, site)
+                self.failed = None
             finally:
                 sweep.finish()
             request.returned = result if isinstance(result, tuple) else ()
@@ -270,12 +273,20 @@ class Session:
                 record: Record | Exception = writer.record() if fault is None else fault
         except Exception as error:
             record = error
-        names = ((request.names.tensors[name], value) for name, value in writer.names if value in writer.ids)
-        self.live = {id(x): writer.ids[value] for x, value in names}
+        self.live = writer.known()
         if request.freed:
             _free(writer.sweep.nodes, request.site)
         with torch._C.DisableTorchFunction():
             self.explain(record, request.site, self.is_recording)
+
+    @functools.cached_property
+    def failure(self) -> tuple[Record, dict[int, int]] | None:
+        """The record of the backward that has ended with an error, and its quantities, if it was to be explained."""
+        writer = self.failed
+        if writer is None or writer.request.site != self.recording.failed[0]:
+            return None
+        with torch._C.DisableTorchFunction(), torch.no_grad():
+            return writer.record(), writer.known()
 
     # The end
 
@@ -330,7 +341,7 @@ def _request(name: str, args: Any, kwargs: Any, site: CallSite) -> Request | Non
     if not roots or len(v) != len(roots) or not all(isinstance(y, torch.Tensor) and y.requires_grad for y in roots):
         return None
     pairs = [*zip(roots, v, strict=True)]
-    if any((y.numel() != 1) if g is None else (g.shape != y.shape) for y, g in pairs):
+    if any((y.numel() != 1) if g is None else (getattr(g, "shape", None) != y.shape) for y, g in pairs):
         return None
     with PLAIN(), torch._C.DisableTorchFunction():
         weights = [torch.ones_like(y).detach() if g is None else g.detach() for y, g in pairs]

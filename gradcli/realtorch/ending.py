@@ -8,11 +8,11 @@ from typing import Any
 import torch
 
 from gradcli.realtorch.driver import node_of
-from gradcli.realtorch.mode import Recording
+from gradcli.realtorch.mode import Recording, memory_of
 from gradcli.realtorch.sweep import Sweep
-from gradcli.realtorch.values import PLAIN, Value
+from gradcli.realtorch.values import PLAIN, Value, numbers_of
 from gradcli.realtorch.writing import Request, Writer, _Part
-from gradcli.record.naming import Names
+from gradcli.record.naming import Names, is_readable
 from gradcli.record.numbers import Numbers
 from gradcli.record.record import CallSite, Changed, Contribution, Record
 
@@ -22,7 +22,7 @@ _NOTHING = Numbers(None, (), "float32")
 def ended(recording: Recording, names: Names) -> tuple[Record, dict[int, int]]:
     """Return the record of tensors with names, as far as it is known, and the quantity of each by its identity."""
     with torch._C.DisableTorchFunction(), torch.no_grad(), PLAIN():
-        tensors = [*(y for _, y in names.named()), *recording.failed[1]]
+        tensors = [*_tensors(names), *recording.failed[1], *(recording.failed[2] or ())]
         nodes = {y: node for y in tensors if y.requires_grad and (node := node_of(y)) is not None}
         sweep = Sweep(nodes.values(), hooks=False)
         writer = _EndWriter(recording, sweep, Request([*nodes], [], names=names))
@@ -36,12 +36,14 @@ class _EndWriter(Writer):
         """Return the record, and the quantities of the tensors."""
         self.prepare()
         self._operations()
-        known = {id(x): self._quantity(self.recording.value(x)) for _, x in self.request.names.named()}
+        known = {id(x): self._quantity(self.recording.value(x)) for x in _tensors(self.request.names)}
         self._write_names()
         self._cuts()
         for part in self.parts:
             self._changed(part)
         self._backwards(known)
+        for x in [x for x in self.request.names.held() if isinstance(x, torch.Tensor) and not is_readable(x)]:
+            known[id(x)] = self._left_behind(x)
         return self.recorder.record(), known
 
     def _changed(self, part: _Part) -> None:
@@ -60,9 +62,18 @@ class _EndWriter(Writer):
                 storage = self.storages.get(value.storage)
                 self.recorder.event(Changed(site=site, storage=storage, operations=((part.number, i),) * is_last))
 
+    def _left_behind(self, view: torch.Tensor) -> int:
+        """Write a view whose graph a change in place has left behind, and that change; return its quantity."""
+        numbers, memory = numbers_of(view.detach()), memory_of(view)
+        q = self.recorder.quantity(numbers, "result", requires=True, storage=self.storages.get(memory))
+        self.recorder.name(q, self.request.names.of(view))
+        for _, site in self.recording.changes.get(memory, ())[-1:]:
+            self.recorder.event(Changed(site=site, storage=self.storages.get(memory, q)))
+        return q
+
     def _backwards(self, known: Mapping[int, int]) -> None:
         last, sites = self.recording.last, dict[CallSite, list[int]]()
-        for _, x in self.request.names.named():
+        for x in _tensors(self.request.names):
             if (site := self.recording.reached.get(x)) is not None:
                 sites.setdefault(site, []).append(known[id(x)])
         passed: dict[CallSite, list[tuple[int, int]]] = {}  # the results of operations that a backward went through
@@ -87,6 +98,11 @@ class _EndWriter(Writer):
         where, roots, inputs = self.recording.failed
         ids = [[self._quantity(self.recording.value(x)) for x in xs or ()] for xs in (roots, inputs)]
         return ((), None) if where != site else (ids[0], None if inputs is None else tuple(ids[1]))
+
+
+def _tensors(names: Names) -> list[torch.Tensor]:
+    """Return the tensors with a name, also one that something else has where the program has stopped."""
+    return [x for x in names.held() if isinstance(x, torch.Tensor) and is_readable(x)]
 
 
 def _lost(node: Any, words: str) -> set[str]:

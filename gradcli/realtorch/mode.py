@@ -231,7 +231,7 @@ class Recording(TorchFunctionMode):  # type: ignore[misc]
             why = "frozen"
         elif edge is None and not why:
             why = "data" if x.is_floating_point() or x.is_complex() else "integers"
-        memory = _memory(x)
+        memory = memory_of(x)
         value = Value(
             tuple(x.shape), dtype_name(x.dtype), max(0, _version(x)), memory, edge is not None, edge, role,
             numbers_of(x) if is_small else None, None if is_small else x.detach(), why, at, lost=lost,
@@ -254,7 +254,7 @@ class Recording(TorchFunctionMode):  # type: ignore[misc]
             return self.cleared.get(x, NOWHERE)  # type: ignore[no-any-return]
         if bool(grad.any()):
             return self.reached.get(x, NOWHERE)  # type: ignore[no-any-return]
-        memory = None if x.grad is None else _memory(x.grad)
+        memory = None if x.grad is None else memory_of(x.grad)
         return self.changes[memory][-1][1] if memory in self.changes else NOWHERE
 
     def _before_write(self, name: str, operands: list[torch.Tensor], kwargs: dict[str, Any]) -> None:
@@ -266,8 +266,8 @@ class Recording(TorchFunctionMode):  # type: ignore[misc]
             self.changes.clear()
         written = operands if name.startswith("_foreach") else [*operands[:1], *tensors_in(kwargs.get("out"))]
         for x in written:
-            self.changes[_memory(x)] = [*self.changes.get(_memory(x), ())[-_MOST_CHANGES:], now]
-            for value in self.shared.pop(_memory(x), ()):
+            self.changes[memory_of(x)] = [*self.changes.get(memory_of(x), ())[-_MOST_CHANGES:], now]
+            for value in self.shared.pop(memory_of(x), ()):
                 value.copy()
 
     # What has no history
@@ -281,6 +281,8 @@ class Recording(TorchFunctionMode):  # type: ignore[misc]
             if name in ("data", "numpy", "detach", "__array__"):
                 for x in operands:
                     self.shown[x] = None
+            if name.endswith("_like") or name.startswith("new_"):  # of which no number is read
+                return
             sources = [x for x in operands if x.requires_grad or self.cuts.get(x, ("frozen",))[0] != "frozen"]
             results = [x for x in tensors_in(result) if not x.requires_grad]
             if not sources or not (results or name in _READ):
@@ -401,7 +403,8 @@ def _shows(x: torch.Tensor, numbers: Numbers | None) -> bool:
     return before is None or now is None or np.array_equal(now, before, equal_nan=now.dtype.kind in "fc")
 
 
-def _memory(x: torch.Tensor) -> int:
+def memory_of(x: torch.Tensor) -> int:
+    """Return what stands for the memory of a tensor."""
     try:
         return int(x.untyped_storage()._cdata)
     except Exception:  # of a layout that has no storage

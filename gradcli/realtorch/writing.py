@@ -128,6 +128,11 @@ class Writer:
             self._backward(self.parts)
         return self.recorder.record()
 
+    def known(self) -> dict[int, int]:
+        """Return the quantity of each tensor with a name, by its identity."""
+        tensors = self.request.names.tensors
+        return {id(tensors[name]): self.ids[value] for name, value in self.names if value in self.ids}
+
     def _operations(self) -> None:
         """Write the calls, in an order in which what each reads is there."""
         for part in self.parts:

@@ -18,6 +18,15 @@ def is_tensor(x: Any) -> bool:
     return hasattr(type(x), "grad_fn") and hasattr(type(x), "backward")  # no record of an operation
 
 
+def is_readable(x: Any) -> bool:
+    """Return whether the graph of a tensor can be read: not that of a view which a change in place has left behind."""
+    try:
+        _ = is_tensor(x) and x.grad_fn
+    except RuntimeError:
+        return False
+    return True
+
+
 def script_frames(frame: Any = None) -> Iterator[Any]:
     """Yield the frames of the script that is running, or those that led to one, the innermost first."""
     frame = frame or sys._getframe(1)
@@ -181,4 +190,8 @@ def _of_module(name: str, module: Any, names: Names) -> None:
 def add_tensor(x: Any, name: str, names: Names) -> None:
     """Give a name to a tensor."""
     names.add(x, name)
+    try:
+        _ = x.grad_fn
+    except RuntimeError:  # of a view which a change in place has left behind
+        return
     names.tensors.setdefault(name, x)

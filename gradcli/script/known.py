@@ -77,6 +77,7 @@ class Known:
     key: str = ""
     facts: tuple[Any, ...] = field(default_factory=tuple)
     is_live: bool = False  # whether the facts are those of a message alone, and the rest is to be looked up
+    is_partial: bool = False  # whether the recording had ended before
 
     def id_of(self, x: Any) -> int | None:
         """Return the id of the quantity of a tensor; None of another object."""

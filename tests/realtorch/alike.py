@@ -87,6 +87,18 @@ def _notes(err: str) -> str:
     return before + (error[told.start() :] if told is not None else "")
 
 
+def told(err: str) -> str:
+    """Return the cause, the fix and the topic of an error, in one line."""
+    found = re.search(r"^(?:why|fix|more): .*?(?=^line \d+.* more time|^wrote |\Z)", err, re.MULTILINE | re.DOTALL)
+    return " ".join(found[0].split()) if found is not None else ""
+
+
+def listed(name: str) -> set[str]:
+    """Return the names in a file, below lines that say why each differs."""
+    reasons = Path(__file__).with_name(name).read_text("utf-8").strip().split("\n\n")
+    return {line.strip() for block in reasons for line in block.splitlines()[1:]}
+
+
 def same(a: str, b: str) -> bool:
     """Return whether two texts are the same but for the last digits of numbers.
 

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
 pytest.importorskip("torch", reason="the tests of --torch need PyTorch")
 
-from tests.realtorch.alike import texts, unlike
+from tests.realtorch.alike import listed, texts, unlike
 
 TEXTS = texts()
-# By a line that says why: the scripts that differ.
-REASONS = Path(__file__).with_name("unlike.txt").read_text("utf-8").strip().split("\n\n")
-UNLIKE = {name.strip() for block in REASONS for name in block.splitlines()[1:]}
+UNLIKE = listed("unlike.txt")
 
 
 def test_all_but_the_listed_scripts_are_tried():

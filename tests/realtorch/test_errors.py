@@ -37,7 +37,7 @@ ERRORS = {
 def test_an_error_of_pytorch_is_explained(code):
     script = Script(f"import torch\nx = torch.tensor([1.0, 2.0], requires_grad=True)\n{code}\n", "-c", None)
     error = run(script, emulates=False).error
-    text = " ".join(why(error, script, known_under_pytorch()).split())
+    text = " ".join(why(error, script, known_under_pytorch).split())
     assert ERRORS[code] in text if ERRORS[code] else not text
     assert ("fix: " in text) == ("why: " in text)
 

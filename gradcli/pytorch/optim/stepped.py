@@ -13,6 +13,7 @@ from gradcli.pytorch.optim.rules import Change, altered, events
 from gradcli.pytorch.recipes import Array
 from gradcli.pytorch.record import Recorder
 from gradcli.pytorch.recording import Named, Sites
+from gradcli.record.naming import is_readable
 from gradcli.record.record import NOWHERE, CallSite, Stepped
 
 
@@ -51,7 +52,8 @@ def unlisted(names: Named, optimizers: Iterable[Any], made: Callable[[Any], int]
     `made` is when an optimizer or a parameter was created.
     """
     known = {id(p) for o in optimizers for group in o.param_groups for p in group["params"]}
-    leaves = {n: x for n, x in names.tensors.items() if x.requires_grad and x.is_leaf and x.grad is not None}
+    readable = {n: x for n, x in names.tensors.items() if x.requires_grad and is_readable(x)}
+    leaves = {n: x for n, x in readable.items() if x.is_leaf and x.grad is not None}
     ids = {id(x): n for n, x in reversed(leaves.items()) if id(x) not in known}
     result = {n: x for n, x in leaves.items() if ids.get(id(x)) == n}
     newest = max(map(made, optimizers), default=0)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from gradcli.script.errors.failure import Answer, Failure
 from gradcli.script.errors.source import Text
-from gradcli.script.errors.syntax import called, calls, elements, methods, owner_of, parts
+from gradcli.script.errors.syntax import called, calls, elements, last_name, methods, owner_of, parts
 
+RECORD = "remove it: a backward of PyTorch's operations can be recorded"
 _TOPIC = "custom-function"
 
 
@@ -61,10 +62,17 @@ def _is_there(text: Text, node: ast.expr) -> bool:
     return node.lineno <= text.line <= (node.end_lineno or 0) and not isinstance(node, ast.Name | ast.Constant)
 
 
-def kept(at: Failure) -> Answer | None:
-    """Return the answer about the Function in a call of gradgradcheck whose forward keeps what it has computed."""
-    functions = [at.text.of(n.value) for n in parts(at.text.statement, ast.Attribute) if n.attr == "apply"]
+def kept(at: Failure, way: Iterable[ast.AST] = ()) -> Answer | None:
+    """Return the answer about a Function whose gradient is differentiated, at the line or on the way to it.
+
+    Its forward keeps what it has computed, or its backward is not recorded.
+    """
+    nodes = [n for e in (at.text.statement, *way) for n in parts(e, ast.Attribute) if n.attr == "apply"]
+    functions = [at.text.of(n.value) for n in nodes]
     for cls in [c for c in parts(at.text.tree, ast.ClassDef) if c.name in functions]:
+        for function in methods(cls, "backward") if way else ():
+            if any(last_name(d) == "once_differentiable" for d in function.decorator_list):
+                return Answer(f"the backward of {cls.name} is not recorded: once_differentiable has it.", RECORD)
         for line in sorted({s.lineno for f in methods(cls, "forward") for s in f.body}):
             if next(_computed(at.text.on(line)), None) is not None:
                 return constant(at, at.text.on(line))

@@ -164,7 +164,7 @@ def _two_losses(at: Failure, operation: Operation, first: Text, reason: str) -> 
         changes = [text.instead_of(first.statement), *text.edited(edits.instead(other, f"({' + '.join(bare)})"))]
         said = f"{reason} The two losses share that part of the graph."
         return Answer(said, "add the losses, and call backward once", changes)
-    stepped = {q for s in uses for x in _changed(at, s) for q in at.known.tensors_in(x)}
+    stepped = {at.quantity(q).storage for s in uses for x in _changed(at, s) for q in at.known.tensors_in(x)}
     if not stepped:
         return None
     if changes := _cut_off(at, operation, text.back(one), text.back(other), stepped):
@@ -200,14 +200,18 @@ def _changed(at: Failure, statement: ast.stmt) -> Iterator[Any]:
 def _cut_off(
     at: Failure, operation: Operation, way: Sequence[ast.expr], others: Sequence[ast.expr], stepped: set[int]
 ) -> list[Change]:
-    """Detach, on the way to the first loss, what both losses share and no change of weights in between needs."""
+    """Detach, on the way to the first loss, what both losses share and no change of weights in between needs.
+
+    `stepped` has the storages of these weights.
+    """
     known = at.known
     shared: dict[str, list[ast.expr]] = {}
     last: dict[str, int] = {}
     for name in (n for e in way if e not in others for n in parts(e, ast.Name)):
         x = at.value(name)
         operations, quantities = known.behind(known.tensors_in(x) if is_tensor(x) else ())
-        if any(o.id == operation.id for o in operations) and not stepped & quantities:
+        read = {known.record.quantities[q].storage for q in quantities}
+        if any(o.id == operation.id for o in operations) and not stepped & read:
             shared.setdefault(name.id, []).append(name)
             last[name.id] = operations[-1].id
     cuts: dict[ast.stmt, list[Edit]] = {}

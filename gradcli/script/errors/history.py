@@ -167,6 +167,7 @@ def detached_answer(at: Failure, name: str, cut: CutLine, history: History, to: 
         return _unrecorded(at, text, name, reason)
     line = at.known.cut_at(text.file, cut.line) if kinds == {"DETACHED"} else None  # of several operands
     hows = [*{h.code: _as_written(text, h) for h in (line or cut).hows if h.kind in kinds}.values()]
+    kinds = {how.kind for how in hows}
     codes, are_detached = in_words([how.call or how.code for how in hows]), len(hows) > 1 and kinds == {"DETACHED"}
     reason += f": {codes} return tensors without a graph." if are_detached else f": {in_words([h.how for h in hows])}."
     jumps = [how for how in cut.hows if how.kind in ("DISCRETE", "INDICES") and not how.is_cast]
@@ -195,9 +196,11 @@ def _drawn(at: Failure, text: Text, name: str, reason: str) -> Answer:
 
 def _as_written(text: Text, how: Cut) -> Cut:
     """Return how a line copies numbers with the name of the function that the script calls: torch.as_tensor(…)."""
-    for call in text.calls(*_BACK) if how.kind == "COPIED" else ():
-        written = how.call.replace(how.code, f"torch.{called(call)}", 1)
-        return replace(how, code=f"torch.{called(call)}", call=written)
+    is_copied = how.code == "float()" and not text.calls("float")  # by torch.Tensor, element by element
+    for call in text.calls(*_BACK) if how.kind == "COPIED" or is_copied else ():
+        code = f"torch.{called(call)}"
+        written = f"{code}([…])" if is_copied else how.call.replace(how.code, code, 1)
+        return replace(how, kind="COPIED", code=code, call=written)
     return how
 
 
@@ -216,8 +219,7 @@ def _unrecorded(at: Failure, text: Text, name: str, reason: str) -> Answer:
     """Return the answer about what was computed where nothing is recorded."""
     function = next(text.around(ast.FunctionDef), None)
     if function is not None and any(last_name(d) == "once_differentiable" for d in function.decorator_list):
-        fix = "remove it: a backward of PyTorch's operations can be recorded"
-        return Answer(f"{reason}: once_differentiable has it.", fix)
+        return Answer(f"{reason}: once_differentiable has it.", custom.RECORD)
     if changes := updates.kept_leaves(text):
         return Answer(f"{reason}: the name now belongs to a new tensor.", "change the tensor in place", changes)
     changes = fixes.recorded(text)

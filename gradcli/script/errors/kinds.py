@@ -12,7 +12,7 @@ import numpy as np
 
 from gradcli.record.naming import is_tensor
 from gradcli.record.record import CallSite, Operation
-from gradcli.script.errors import edits, finite, fixes, leaves, operands, updates
+from gradcli.script.errors import custom, edits, finite, fixes, leaves, operands, updates
 from gradcli.script.errors.failure import Answer, Failure
 from gradcli.script.errors.freed import repeated
 from gradcli.script.errors.history import History, detached_answer
@@ -129,6 +129,8 @@ def no_root(at: Failure, y: Any) -> Answer:
     """Return the answer about an output without a gradient."""
     name, history, cut = at.called_name(y, "the output"), History(at.text, at.known), at.known.cut_of(y)
     if cut is None and history.is_of_constant_gradient(at):
+        if (answer := custom.kept(at, history.way)) is not None:
+            return answer
         reason = f"{name} is computed from the gradient of a linear function, which is constant: "
         zeros = "use torch.zeros_like(x) where its requires_grad is False"
         return Answer(f"{reason}it has no graph, and its own gradient is 0.", zeros)
@@ -292,4 +294,8 @@ def no_tensor(at: Failure, *facts: Any) -> Answer | None:
     if "NoneType" in facts and (answer := none(at)) is not None:
         return answer
     is_uncalled = any(kind in facts for kind in ("function", "method", "builtin_function_or_method"))
-    return operands.uncalled(at) if is_uncalled else None
+    if is_uncalled:
+        return operands.uncalled(at)
+    return (
+        operands.of_parts(at) if at.known.key != "arguments of no overload" and {"list", "tuple"} & {*facts} else None
+    )

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Sequence
-from types import MethodType
+from difflib import get_close_matches
+from types import BuiltinMethodType, MethodType
 from typing import Any
 
 from gradcli.pytorch.tables import pytorch_names
@@ -13,10 +14,15 @@ from gradcli.script.errors import custom, edits
 from gradcli.script.errors.failure import Answer, Failure, dtype_of, is_module, is_whole
 from gradcli.script.errors.fixes import resized
 from gradcli.script.errors.source import Change, Edit
-from gradcli.script.errors.syntax import argument, called, elements, end, integer, owner_of
+from gradcli.script.errors.syntax import argument, called, elements, end, integer, owner_of, start
 from gradcli.text.wrapping import in_words
 
 _MADE = {"double": "float64", "long": "int64", "int": "int32", "byte": "uint8"}  # by the methods of these names
+# Settings of functions that make, compute or differentiate tensors.
+_SETTINGS = (
+    *("requires_grad", "retain_graph", "create_graph", "allow_unused", "grad_outputs", "dtype", "device", "dim"),
+    *("keepdim", "reduction", "training"),
+)
 _CATS = ("cat", "concat", "concatenate")
 _SLICES = ("index_select", "index_add", "index_copy", "index_fill", "index_add_", "index_copy_", "index_fill_")
 
@@ -60,7 +66,9 @@ def uncalled(at: Failure) -> Answer | None:
     """Return the answer about a method that a script forgot to call: z = y.sum, or SGD(net.parameters)."""
     for node in at.failed_parts(ast.Name, ast.Attribute):
         method = at.value(node)
-        if isinstance(method, MethodType) and (is_tensor(method.__self__) or is_module(method.__self__)):
+        if isinstance(method, MethodType | BuiltinMethodType) and (
+            is_tensor(method.__self__) or is_module(method.__self__)
+        ):
             function = next(iter(at.text.values(node)), node)
             code = at.text.of(function)
             reason = f"{at.text.of(node)} is the method itself: {code} without () does not call it."
@@ -76,6 +84,34 @@ def of_a_tuple(at: Failure, *_: str) -> Answer | None:
             reason = f"{node.id} is a tuple of {len(x)}, not a tensor: "
             reason += "an LSTM, for one, returns its output and its state."
             return at.answer(reason, "use the element that is needed", edits.behind(node, "[0]"), "layers")
+    return None
+
+
+def of_parts(at: Failure) -> Answer | None:
+    """Return the answer about a list, of tensors or of numbers, where a function takes one tensor."""
+    for call in at.failed_calls(least=1):
+        given = call.args[0]
+        values = [*map(at.value, given.elts)] if isinstance(given, ast.List | ast.Tuple) else at.value(given)
+        if not isinstance(values, list | tuple) or not values:
+            continue
+        what = f"{at.text.of(call.func)} takes one tensor, and {at.text.of(given)} is a {type(values).__name__}"
+        if all(is_tensor(x) for x in values):
+            new = edits.wrapped(given, "torch.stack(") if len({tuple(x.shape) for x in values}) == 1 else []
+            fix = "stack the tensors" if new else "join the tensors, with torch.cat; or call it for each"
+            return at.answer(f"{what} of {len(values)} tensors.", fix, new, "shapes")
+        if all(isinstance(x, int | float) for x in values):
+            return at.answer(f"{what} of numbers.", "make it a tensor", edits.wrapped(given, "torch.tensor("))
+    return None
+
+
+def misspelt(at: Failure, *facts: Any) -> Answer | None:
+    """Return the answer about a setting that a function does not have, where one has a name like that."""
+    for keyword in [k for call in at.failed_calls() for k in call.keywords if k.arg and k.arg not in _SETTINGS]:
+        for near in get_close_matches(keyword.arg or "", _SETTINGS, n=1, cutoff=0.75):
+            place = start(keyword)
+            new = [(place, (place[0], place[1] + len((keyword.arg or "").encode())), near)]
+            reason = f"{at.code(at.line)} has a setting {keyword.arg}, which PyTorch does not know."
+            return at.answer(reason, f"its name is {near}", new)
     return None
 
 
@@ -96,7 +132,7 @@ def single_state(at: Failure, *_: int) -> Answer | None:
         if type(at.value(call.func)).__name__ == "LSTM" and is_tensor(at.value(state)):
             h = at.text.of(state)
             reason = f"the state of an LSTM is a pair, the output h and the memory c, and {h} is one tensor."
-            return at.answer(reason, "pass both", edits.instead(state, f"({h}, torch.zeros_like({h}))"))
+            return at.answer(reason, "pass both", edits.instead(state, f"({h}, torch.zeros_like({h}))"), "layers")
     return None
 
 

@@ -4,32 +4,28 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import Any
 
 from gradcli.process.tracebacks import text_of
 from gradcli.pytorch.messages import known_message
-from gradcli.record.naming import Names, is_tensor
+from gradcli.record.naming import Names, is_readable, is_tensor
 from gradcli.record.numbers import Numbers
-from gradcli.record.record import Backward, Changed, Quantity, Record
-from gradcli.script.errors.failure import Failure, Knows, dtype_of, is_module
+from gradcli.record.record import Backward, Changed, Quantity
+from gradcli.script.errors.failure import Failure, dtype_of, is_module
 from gradcli.script.errors.history import History
-from gradcli.script.errors.syntax import argument, called, elements, receiver_of, requires_target
+from gradcli.script.errors.syntax import called, elements, receiver_of, requires_target
 from gradcli.script.known import Known
 
 
-def known_under_pytorch(record: Record | None = None, quantities: Mapping[int, int] | None = None) -> Knows:
-    """Return what tells what is known of an error of PyTorch's: a record, and the quantity of each tensor by its `id`.
+def known_under_pytorch(error: BaseException | None, names: Names) -> Known:
+    """Return what is known of an error of PyTorch's without a record: what its message has.
 
-    Both may be empty: then the message, the live tensors and the text of the script are what there is.
+    The live tensors and the text of the script are what there is beside it.
     """
-
-    def knows(error: BaseException | None, names: Names) -> Known:
-        key, values = known_message(text_of(error)) if error is not None else ("", ())
-        return Known(record or Record(), quantities or {}, key, values, is_live=True)
-
-    return knows
+    key, values = known_message(text_of(error)) if error is not None else ("", ())
+    return Known(key=key, facts=values, is_live=True)
 
 
 def facts(at: Failure) -> Sequence[Any] | None:
@@ -57,13 +53,20 @@ def facts(at: Failure) -> Sequence[Any] | None:
             return _joined(at, values)
         case "slice outside":
             return _rows(at)
-
+        case "class outside":
+            return _given(at, "one_hot")[:2] or None
+        case "heads of attention":
+            scope = at.scope("__init__")
+            return (scope["embed_dim"], scope["num_heads"]) if {"embed_dim", "num_heads"} <= scope.keys() else None
+        case "nan in a backward":
+            return _not_finite(at, values[0])
+        case "no derivative" | "no derivative of its name":  # PyTorch's own name of what it calls: _unique2
+            return [re.sub(r"^_(\w+?)\d*$", r"\1", values[0])]
         case "gradient of no tensor" | "count of a function's gradients" | "rank of a convolution's input":
             return values if len(values) > 1 else None
     if re.match("(one of several )?view.*changed in place", key) and "leaf" not in key:
-        is_now = "is being modified" in at.message  # else it is not known where it was
-        return (_of_shape(""), "", "", "BackwardHookFunction" in at.message, None, "") if is_now else None
-    return None if key in _WITHOUT else [_plain_shape(v) if isinstance(v, str) else v for v in values]
+        return _view(at)
+    return [_plain_shape(v) if isinstance(v, str) else v for v in values]
 
 
 def _plain_shape(text: str) -> str:
@@ -74,9 +77,13 @@ def _plain_shape(text: str) -> str:
 def _is_explained(at: Failure) -> bool:
     """Return whether it is known why nothing was recorded on the way to the line: a cut, or no gradient is required."""
     history = History(at.text, at.known)
+    if history.gradient_recorded() or history.is_of_constant_gradient(at):
+        return True
     late = [owner for s in at.text.statements() if (owner := requires_target(s)) is not None]
     names = [n for e in history.way for n in ast.walk(e)]
-    return bool(history.cuts()) or bool(late) or not any(_requires(at, n) for n in names)
+    if history.cuts() or late:
+        return True
+    return not at.known.is_partial and not any(_requires(at, n) for n in names)
 
 
 def _requires(at: Failure, node: ast.AST) -> bool:
@@ -87,8 +94,19 @@ def _requires(at: Failure, node: ast.AST) -> bool:
     return is_leading or (hasattr(x, "_parameters") and is_module(x) and any(p.requires_grad for p in x.parameters()))
 
 
-# Those whose facts the message does not have, nor the line.
-_WITHOUT = (*("nan in a backward", "class outside", "heads of attention"),)
+def _given(at: Failure, *names: str) -> Sequence[Any]:
+    """Return the arguments of a call of PyTorch's that failed: as the mode has them, or else the text."""
+    scope = at.scope("__torch_function__")
+    if getattr(scope.get("func"), "__name__", "") in names:
+        return [*scope["args"], *(scope["kwargs"] or {}).values()]
+    calls = at.failed_calls(*names, least=1)
+    return [at.value(a) for a in (*calls[0].args, *(k.value for k in calls[0].keywords))] if calls else ()
+
+
+def _not_finite(at: Failure, name: str) -> Sequence[Any] | None:
+    """Return the operation whose backward, of a name, returned nan in the last call."""
+    sent = {o for b in at.known.record.backwards[-1:] for (o, _), g in b.sent.items() if g.summary.nan}
+    return next(((o,) for o in sorted(sent) if at.operation(o).grad_fn == name), None)
 
 
 def _quantity(at: Failure, node: Any) -> Quantity | None:
@@ -178,22 +196,42 @@ def _changed(at: Failure, roots: Sequence[Quantity], *values: Any) -> Sequence[A
     return number, name, i >= len(operation.operands), tuple(values[3:5]), event.site, how, sites
 
 
-def _joined(at: Failure, values: Sequence[Any]) -> Sequence[Any] | None:
-    for call in at.failed_calls("cat", "concat", "concatenate", "stack", "hstack", "vstack", least=1):
-        count, dim = len(elements(call.args[0])), at.value(argument(call, 1, "dim", "axis"))
-        parts = [*_tensors(at, elements(call.args[0]))]
-        if not parts and count == 2 and called(call) == "stack":  # the message has the shapes of both
-            parts = [*map(_of_shape, values[:2])]
-        if len(parts) == count > 1 and called(call) not in ("hstack", "vstack"):
-            rank = len(parts[0].shape) + (called(call) == "stack")
-            return (dim or 0) % max(rank, 1), parts
+def _view(at: Failure) -> Sequence[Any] | None:
+    """Return a view, how it arose, whether a hook made it, and, if it was changed before, where and by what."""
+    if "is being modified" in at.message:
+        return _of_shape(""), "", "", "BackwardHookFunction" in at.message, None, ""
+    makers = {"several": "one of several", "function": "view of a function", "inference": "inference_mode"}
+    maker = next((k for k, text in makers.items() if text in f"{at.known.key} {at.message}"), "no_grad")
+    operation = re.search(r" of (\w+?)(?:Backward\d*)? is a view", at.message)
+    for node in at.failed_parts(ast.Name, ast.Attribute, ast.Subscript):
+        q = None if is_readable(x := at.value(node)) else at.known.of(x)
+        sites = [e.site for e in at.known.record.events if isinstance(e, Changed) and q and e.storage == q.storage]
+        if q is not None and sites:
+            name, how = operation[1] if operation else "", "step" if ".step(" in sites[-1].code else ""
+            return q.id, maker, name, False, sites[-1], how
     return None
+
+
+def _joined(at: Failure, values: Sequence[Any]) -> Sequence[Any] | None:
+    """Return the axis along which tensors are joined, and these."""
+    tensors, *rest = _given(at, "cat", "concat", "concatenate", "hstack", "vstack", "stack") or (None,)
+    parts = tensors if isinstance(tensors, list | tuple) else ()
+    if not parts or not all(map(is_tensor, parts)):
+        return None
+    rank = parts[0].dim() + (at.known.key == "sizes of a stack")
+    dim = values[0] if at.known.key == "sizes of a cat" else next((v for v in rest if type(v) is int), 0)
+    return dim % max(rank, 1), [_of_shape(x.shape) for x in parts]
 
 
 def _rows(at: Failure) -> Sequence[Any] | None:
-    """Return the rows of an embedding's table that are not there, and how many there are."""
-    for call in at.failed_calls(least=1):
-        x, size = at.value(call.args[0]), getattr(at.value(call.func), "num_embeddings", None)
-        if is_tensor(x) and size is not None:
-            return [i for i in x.flatten().tolist() if not 0 <= i < size], size
-    return None
+    """Return the rows of a table that are not there, and how many there are: of an embedding, or of an axis."""
+    scope = at.scope("embedding")
+    x: Any = scope.get("input")
+    table: Any = scope.get("weight")
+    axis = 0
+    if x is None and (given := _given(at, "index_select")):
+        table, axis, x = (*given, None)[:3]
+    if not is_tensor(x) or not is_tensor(table):
+        return None
+    size = table.shape[axis]
+    return sorted({i for i in x.flatten().tolist() if not 0 <= i < size}), size

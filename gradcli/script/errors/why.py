@@ -88,7 +88,9 @@ def _row(at: Failure) -> tuple[Row | None, Sequence[Any]]:
     of_python = next(((row, match.groups()) for match, row in found if match), (None, ()))
     if not at.known.is_live:
         return of_python
-    if of_python[0] is not None or (row := _rows("error").get(at.known.key)) is None:
+    is_asserted = at.message.startswith("AssertionError")  # by PyTorch, where its message is known
+    row = _rows("error").get(at.known.key)
+    if row is None or (of_python[0] is not None and not is_asserted):
         return of_python
     known = facts(at)
     texts = [part for part in row.parts if "gradcli" not in part[1]]  # which tells of the emulation

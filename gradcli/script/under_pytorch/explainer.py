@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -137,8 +137,10 @@ class PyTorchExplainer(LineExplainer):
         from gradcli.script.errors.under_pytorch import known_under_pytorch
 
         if self.session is None:
-            return known_under_pytorch()(error, names)
+            return known_under_pytorch(error, names)
         from gradcli.realtorch.ending import ended
 
-        record, quantities = ended(self.session.recording, names)
-        return known_under_pytorch(record, quantities)(error, names)
+        known = known_under_pytorch(error, names)
+        failed = self.session.failure if known.key == "nan in a backward" else None
+        record, quantities = failed or ended(self.session.recording, names)
+        return replace(known, record=record, quantities=quantities, is_partial=self.session.has_ended)
