@@ -217,7 +217,7 @@ class Session:
                 _free({} if keeps else nodes, site)
                 self.rounds.end(site, begun)
                 return result
-            request.names = names_in(user_frames(frame))
+            request.names = names_in(user_frames(frame)).readable()
             request.retaining = [
                 (x, None if x.grad is None else x.grad.detach().clone())
                 for _, x in request.names.named()

@@ -22,7 +22,7 @@ _NOTHING = Numbers(None, (), "float32")
 def ended(recording: Recording, names: Names) -> tuple[Record, dict[int, int]]:
     """Return the record of tensors with names, as far as it is known, and the quantity of each by its identity."""
     with torch._C.DisableTorchFunction(), torch.no_grad(), PLAIN():
-        tensors = [*_tensors(names), *recording.failed[1], *(recording.failed[2] or ())]
+        tensors = [*_tensors(names.readable()), *recording.failed[1], *(recording.failed[2] or ())]
         nodes = {y: node for y in tensors if y.requires_grad and (node := node_of(y)) is not None}
         sweep = Sweep(nodes.values(), hooks=False)
         writer = _EndWriter(recording, sweep, Request([*nodes], [], names=names))

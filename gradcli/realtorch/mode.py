@@ -281,8 +281,6 @@ class Recording(TorchFunctionMode):  # type: ignore[misc]
             if name in ("data", "numpy", "detach", "__array__"):
                 for x in operands:
                     self.shown[x] = None
-            if name.endswith("_like") or name.startswith("new_"):  # of which no number is read
-                return
             sources = [x for x in operands if x.requires_grad or self.cuts.get(x, ("frozen",))[0] != "frozen"]
             results = [x for x in tensors_in(result) if not x.requires_grad]
             if not sources or not (results or name in _READ):

@@ -70,6 +70,11 @@ class Names:
         """Yield each tensor that still has its name, once."""
         yield from ((name, x) for name, x in self.tensors.items() if self.of(x) == name)
 
+    def readable(self) -> Names:
+        """Return them without the tensors whose graph cannot be read, which still count as held."""
+        self.tensors = {name: x for name, x in self.tensors.items() if is_readable(x)}
+        return self
+
     def held(self) -> list[Any]:
         """Return what has a name, also one that something else has where the script runs."""
         return [x for x, _ in self._named.values()]
@@ -190,8 +195,4 @@ def _of_module(name: str, module: Any, names: Names) -> None:
 def add_tensor(x: Any, name: str, names: Names) -> None:
     """Give a name to a tensor."""
     names.add(x, name)
-    try:
-        _ = x.grad_fn
-    except RuntimeError:  # of a view which a change in place has left behind
-        return
     names.tensors.setdefault(name, x)
