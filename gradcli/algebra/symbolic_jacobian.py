@@ -19,9 +19,10 @@ from gradcli.graph.graph import Graph, scheduled
 from gradcli.graph.jacobian import entries
 from gradcli.graph.names import all_elements
 from gradcli.graph.node import Node
+from gradcli.graph.operations import OPERATIONS
 from gradcli.graph.rewrite import common_subexpressions
 
-MAX_OPERATIONS = 100_000  # in all entries together: a page of more is not read, and SymPy needs minutes for it
+MAX_OPERATIONS = 100_000  # in all entries, and in all that is computed for them: nobody reads more, and SymPy is slow
 _SAMPLE = 500  # entries from which the length of all is estimated
 _SHORT = 18  # operations in an entry that is read at a glance, without names of intermediates
 _ROUNDING = 1e-9  # between two evaluations of one number
@@ -136,15 +137,18 @@ class _Formulas:
 
 def _best(graph: Graph, nodes: Mapping[EntryIndex, Node], taken: set[str]) -> _Formulas:
     """Return the entries in terms of the leaves, or of intermediates that have names, whichever is better to read."""
+    read = scheduled(nodes.values(), graph.nodes)
+    if sum(n.size for n in read if n.args and OPERATIONS[n.op].move is None) > MAX_OPERATIONS:
+        raise _too_long()
     # The derivative reads nodes of the graph.  Where two of them are equal, only the first is read, so names go to it.
-    same = common_subexpressions(scheduled(nodes.values(), graph.nodes))
+    same = common_subexpressions(read)
     derivative = _Derivative(graph, {index: same[n] for index, n in nodes.items()}, taken)
     derivative.check_length()
     best = derivative.tried({})
     if best is not None and max(map(length, best.entries.values()), default=0) <= _SHORT:
         return best
-    read = set(scheduled(derivative.nodes.values())) - derivative.leaves.keys()  # no other name can stand in an entry
-    named = {same[n]: name for n, name in graph.labels.items() if same[n] in read}
+    inner = set(scheduled(derivative.nodes.values())) - derivative.leaves.keys()  # no other name can stand in an entry
+    named = {same[n]: name for n, name in graph.labels.items() if same[n] in inner}
     outputs = {same[n] for n in graph.outputs.values()}
     intermediates = {n: name for n, name in named.items() if n not in outputs}
     choices = (named,) if intermediates == named else (intermediates, named)

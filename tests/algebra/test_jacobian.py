@@ -18,7 +18,7 @@ from gradcli.algebra.functions import kept
 from gradcli.cli.inputs.system import read_situation, read_system_of
 from gradcli.cli.options import SystemOptions
 from gradcli.engine.evaluate import values_of
-from gradcli.errors import Notes
+from gradcli.errors import InputError, Notes
 from gradcli.graph.operations import OPERATIONS
 from gradcli.notation.formulas import code
 
@@ -389,3 +389,11 @@ def test_functions_that_mpmath_defines_otherwise(op, args, value):
 
 def test_functions_of_complex_value_stay_unevaluated():
     assert not kept("log10")(sympy.Float(-1)).is_Float
+
+
+def test_what_takes_too_many_operations_is_refused_before_it_is_written(monkeypatch):
+    """Also where few entries name many intermediates: a loop of 9,000 rounds has a page of 18,000 lines."""
+    monkeypatch.setattr("gradcli.algebra.symbolic_jacobian.formulas", None)
+    graph = parse("h[0]=x; h[t]=sin(h[t-1]) for t in 1..9000; y=h[9000]", x=(4,))
+    with pytest.raises(InputError, match="more than 100,000 operations"):
+        symbolic_jacobian(graph)

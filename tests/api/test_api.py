@@ -137,3 +137,10 @@ def test_a_text_in_the_place_of_a_function_or_of_a_graph_is_named():
             call("y = x**2")
     with pytest.raises(InputError, match="a text has its claims within it"):
         check("y = x**2", "dy/dx = 2*x")
+
+
+def test_a_check_of_lambdas_has_names_that_can_be_typed():
+    (verdict,) = check(lambda x: np.sum(x**2), lambda x: 3 * x, x=(3,)).verdicts
+    assert (verdict.claim, verdict.said) == ("df/dx", "gradient(x)")
+    with pytest.raises(InputError, match="the shape of `f` is followed by that of `x`"):
+        check(lambda x: x**2, lambda x: 2 * x, x=(2,))

@@ -150,9 +150,10 @@ def _case(graph: Graph, y: str, base: Node, x: str, yours: Node, said: str) -> C
     if yours.shape != truth.shape and yours.is_constant and not yours.shape and yours.value is not None:
         yours = const(yours.value, truth.shape)
     if yours.shape != truth.shape:
+        hint = f"the shape of `{y}` is followed by that of `{x}`" if base.shape else "a gradient has that of its input"
         raise InputError(
             f"d{y}/d{x} has shape {truth.shape}, and what `{said}` returns has shape {yours.shape}",
-            hint="is it transposed?" if yours.shape == truth.shape[::-1] else "a gradient has the shape of its input",
+            hint="is it transposed?" if yours.shape == truth.shape[::-1] else hint,
         )
     truths = Graph.of(graph.inputs, {"": truth}, names=graph.names)
     return Case(f"d{y}/d{x}", said, truths, base, by, truth, yours)
@@ -181,7 +182,9 @@ def checked_functions(
     known: dict[str, Array | Shape] = {
         n: x if isinstance(x, tuple) else np.asarray(x, float) for n, x in inputs.items()
     }
-    parts = [FunctionSystem(f, getattr(f, "__name__", "f"), known) for f in (function, gradient)]
+    called = {"f": function, "gradient": gradient}
+    names = [name if (name := getattr(f, "__name__", "")).isidentifier() else other for other, f in called.items()]
+    parts = [FunctionSystem(f, name, known) for name, f in zip(names, called.values(), strict=True)]
     system = read_system([], parts[:1])
     defaults = {n: p.default for n, p in parts[0].parameters.items() if p.default is not None}
     values = {n: x for n, x in known.items() if not isinstance(x, tuple)}
