@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence, Set
+from functools import reduce
+from operator import or_
 from typing import NamedTuple
 
 import numpy as np
 
 from gradcli.errors import Notes
 from gradcli.graph.calls import opened
+from gradcli.graph.construct import equal
 from gradcli.graph.graph import Graph
 from gradcli.graph.names import element_names
 from gradcli.graph.node import Node
@@ -21,6 +24,8 @@ from gradcli.text.wrapping import in_words
 _NODES = 5_000  # of a system that is looked into: more would take longer than the rest of the page
 _FEW = 6  # elements of an argument that is shown whole
 _LISTED = 3  # elements that are listed
+_NO_SLOPE = "has no derivative: PyTorch takes"
+_BRANCHES = "switches branches: PyTorch takes the derivative of the selected one"
 _SHOWN = 60  # characters of an expression: a note fits on two lines
 
 
@@ -50,6 +55,26 @@ def condition(node: Node, active: Collection[Node]) -> Condition | None:
     return Condition(corner.at(node, *node.settings, *node.args), argument, corner.text(node.settings))
 
 
+def _branching(node: Node, active: Set[Node]) -> Condition | None:
+    """Return where a choice of the user's changes: where two numbers are equal that its condition compares."""
+    if not node.args or not OPERATIONS[node.op].selects or node.args[0].dtype != "bool":
+        return None
+    parts = list(_ordered(node.args[0]))
+    compared = next((a for c in parts for a in c.args if a in active), None)
+    if compared is None or active.isdisjoint(node.args[1:]):
+        return None
+    return Condition(reduce(or_, (equal(*c.args) for c in parts if compared in c.args)), compared, "")
+
+
+def _ordered(c: Node) -> Iterator[Node]:
+    """Yield the comparisons by order in a condition: x > 0 and x < 1 in (x > 0) & (x < 1), and not x == 0."""
+    if c.dtype == "bool" and len(c.args) == 2 and not OPERATIONS[c.op].commutes:
+        yield c
+    elif c.dtype == "bool":
+        for a in c.args:
+            yield from _ordered(a)
+
+
 class Corners:
     """The corners of a system, and the notes on those that a point lies on; a very large system has none.
 
@@ -57,23 +82,29 @@ class Corners:
     """
 
     def __init__(self, graph: Graph, wanted: bool = True) -> None:
+        chosen = graph.nodes if wanted and len(graph.nodes) <= _NODES else ()
         self._graph = graph = opened(graph) if wanted else graph
         looked_into = graph.nodes if wanted and len(graph.nodes) <= _NODES else ()
         active = active_nodes(graph, graph.inputs.values()) if looked_into else set()
         with np.errstate(all="ignore"):
             self._conditions = {n: c for n in looked_into if (c := condition(n, active)) is not None}
+            self._conditions |= {n: c for n in chosen if (c := _branching(n, active)) is not None}
         self.nodes = (*graph.nodes, *(c.node for c in self._conditions.values())) if self._conditions else ()
 
-    def note(self, values: Mapping[Node, Array], warnings: Notes, notes: Notes, page: bool) -> tuple[str, ...]:
+    def note(
+        self, values: Mapping[Node, Array], found: Sequence[Array], warnings: Notes, notes: Notes, page: bool
+    ) -> tuple[str, ...]:
         """Return the warnings at a point, and a note for each operation whose corner the point lies on.
 
         `values` holds those of `nodes` at the point.  The warnings are added to `notes`, and for a page the notes, too.
+        Where a derivative that was `found` is not finite, it is not that of a branch of a choice.
         """
+        is_finite = not self._conditions or all(a.dtype == object or np.isfinite(a).all() for a in found)
         added = notes.extend(warnings)
         result = tuple(
-            f"{_where(self._graph, node, c, values)} has no derivative: PyTorch takes {c.taken}"
+            f"{_where(self._graph, node, c, values)} {f'{_NO_SLOPE} {c.taken}' if c.taken else _BRANCHES}"
             for node, c in self._conditions.items()
-            if values[c.node].any()
+            if (c.taken or is_finite) and values[c.node].any()
         )
         for text in result if page else ():
             notes.add("note", text)

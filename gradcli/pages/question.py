@@ -239,7 +239,8 @@ class Question(ABC):
                 warn_of_values(self.graph, at, outputs, warnings)
                 for kind, text in self.warnings(p):
                     warnings.add(kind, text)
-            on_values = self._corners.note(values[0], warnings, notes, wanted.page)
+            found = [*(p.grad.values() if p.calls else ()), *([] if p.matrix is None else [p.matrix])]
+            on_values = self._corners.note(values[0], found, warnings, notes, wanted.page)
             yield p._replace(notes=(*on_values, *self.remarks(p, notes)))
 
     @cached_property

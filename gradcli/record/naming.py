@@ -134,8 +134,11 @@ def names_in(frames: Iterable[Any]) -> Names:
 
 
 def _collect(scope: Mapping[str, Any], names: Names) -> None:
-    # What is computed is loss rather than losses[0]; a leaf is ws[0], and not the variable of a loop.
-    for name, value in sorted(scope.items(), key=lambda item: not _is_computed(item[1])):
+    items = list(scope.items())
+    if not {list, tuple, dict}.isdisjoint([type(value) for name, value in items if name[:2] != "__"]):
+        # What is computed is loss rather than losses[0]; a leaf is ws[0], and not the variable of a loop.
+        items.sort(key=lambda item: not _is_computed(item[1]))
+    for name, value in items:
         if name.startswith("__"):
             continue
         for inner, x in _parts(name, value, names):

@@ -139,3 +139,21 @@ def test_the_note_stands_in_documents_and_in_data(cli, line):
     away = [word.replace("x=0", "x=2") for word in line]
     assert "notes" not in cli.json(*away)
     assert "otes" not in cli.done(*away, "-f", "markdown").out
+
+
+@each(
+    ("expression", "at", "where"),
+    [
+        ("where(x > 0, x**2, -x)", "x=0", "x = 0"),
+        ("sum(where((x >= 0) & (x < 1), x**2, x))", "x=[0,1,3,1]", "x[0] = 0, x[1] = 1 and x[3] = 1"),
+        ("where(x > 0, x**2, -x)", "x=1e-9", ""),
+        ("where(x == 0, 1, sin(x)/x)", "x=1", ""),
+        ("where(x > 0, 2, 1) * x", "x=0", ""),  # a step: nothing is differentiated in it
+        ("huber_loss(x, 0)", "x=1", ""),  # of the definition of a function, and not of the user's
+    ],
+)
+def test_a_choice_of_the_users_is_noted_where_its_condition_switches(cli, expression, at, where):
+    told = [line for line in cli.done("backward", f"y={expression}", "--at", at).err.splitlines() if "note" in line]
+    choice = expression.removeprefix("sum(").removesuffix(")") + ")" * expression.startswith("where")
+    said = f"note: at {where}, {choice} switches branches: PyTorch takes the derivative of the selected one"
+    assert told == [said] * bool(where)
