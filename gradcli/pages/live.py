@@ -27,7 +27,7 @@ from gradcli.graph.rewrite import substituted
 from gradcli.graph.shapes import Shape
 from gradcli.graph.vjp import active_nodes, reverse, sweep
 from gradcli.notation.nodes import Notation, readable_names
-from gradcli.pages.backward.loss import any_loss
+from gradcli.pages.backward.loss import loss_name
 from gradcli.pages.backward.steps import rule
 from gradcli.pages.corners import condition
 from gradcli.pages.formulas import formula_count, symbolic
@@ -163,11 +163,11 @@ def live(
     """
     system = graph
     graph, view = folded(graph, view)
-    scalar = within.loss if within else _scalar(graph)
+    v = view.v or {name: np.ones(y.shape) for name, y in graph.outputs.items()}
+    scalar = within.loss if within else loss_name(graph, v)
     drawing = picture(graph, replace(view, at=None, v=None), scalar, within.barred if within else True)
     loops = view.loops or Folded(graph)
     at = view.at or {name: np.ones(x.shape) for name, x in graph.inputs.items()}
-    v = view.v or {name: np.ones(y.shape) for name, y in graph.outputs.items()}
     swept = sweep(graph, view.wrt)
     with np.errstate(all="ignore"):
         trace = replace(numeric_trace(graph, swept, at, [v]), names=drawing.names)
@@ -349,12 +349,6 @@ def _statements(graph: Graph) -> list[Node]:
     """Return the nodes with a line each: computed nodes with a name, and outputs, which may be inputs."""
     outputs = set(graph.outputs.values())
     return [n for n in dict.fromkeys([*graph.names.values(), *graph.outputs.values()]) if n.args or n in outputs]
-
-
-def _scalar(graph: Graph) -> str:
-    """Return the name of the scalar L of the adjoints: the only output, if it is a scalar, or a new name."""
-    (name, y), *others = graph.outputs.items()
-    return name if not others and not y.shape and name.isidentifier() else any_loss(graph)
 
 
 def _nodes(

@@ -107,14 +107,17 @@ def test_steps(opened):
     assert "value-of y" not in numbers(driver)
     assert "adjoint-of x" not in numbers(driver)
     click(driver, "next")
-    assert sentence(driver) == "The forward pass is complete. ▶ starts the backward pass at the outputs."
+    done = "The forward pass is complete. ▶ starts the backward pass at the outputs."
+    assert sentence(driver) == f"y = t1 + x = 9 + 3 = 12. {done}"
     click(driver, "next")
-    assert sentence(driver) == "The backward pass starts at the outputs: {} = v = 1.".format(bar("y"))
+    assert sentence(driver) == "The backward pass starts at the outputs: {} = v = 1".format(bar("y"))
     click(driver, "next", 2)
     assert numbers(driver)["adjoint-of x"] == 1
     assert "grad-of x" not in numbers(driver)
     click(driver, "next")
-    assert sentence(driver) == "x.grad = 7. Call backward again?"
+    x, t1 = bar("x"), bar("t1")
+    last = f"{x} += {t1}·∂t1/∂x = 1·6 = 6, {x} = 7"
+    assert sentence(driver) == f"{last}. x.grad = 7. Call backward again?"
     assert numbers(driver)["grad-of x"] == 7
     click(driver, "previous")
     assert numbers(driver)["adjoint-of x"] == 1

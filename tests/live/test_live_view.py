@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from conftest import long
 from numpy.testing import assert_allclose
-from pages import errors, frame
+from pages import errors, frame, type_points
 
 pytestmark = long
 LOOP = (
@@ -93,6 +93,28 @@ def test_no_page_is_wider_than_its_window_and_no_number_of_the_curve_is_cut_off(
 def test_the_beginning_of_an_array_keeps_its_axes(opened, shape, array, begins):
     driver = opened(*EXAMPLE)
     assert driver.execute_script("return summary(...arguments)", shape, list(array), 36) == begins
+
+
+SAYS = """
+const said = [...document.querySelectorAll(".says")].filter((e) => getComputedStyle(e).visibility === "visible");
+return [document.querySelector('[data-part="loss"]'),
+  document.querySelector('[data-part="plot"] .title'), ...said].map((e) => e.textContent);
+"""
+
+
+def test_a_gradient_of_v_times_y_is_not_said_to_be_that_of_y(opened):
+    driver = opened("y=x**2", "--at", "x=1", "--v", "100")
+    assert driver.execute_script(SAYS) == ["L = 100·y = 100", "L against x: slope 200",
+                                           "x̄ = ∂L/∂x: how fast L grows when x grows", "x̄ = ∂L/∂x"]  # fmt: skip
+    driver = opened("y=x**2", "--at", "x=1")
+    before = driver.execute_script(SAYS)
+    assert before == ["y = 1", "y against x: slope 2", "x̄ = ∂y/∂x: how fast y grows when x grows", "x̄ = ∂y/∂x"]
+    type_points(driver, [("data-cotangent", "y")], [[-3]])
+    frame(driver)
+    assert driver.execute_script(SAYS) == ["(-3)·y = -3", "(-3)·y against x: slope -6"]
+    click(driver, "reset")
+    frame(driver)
+    assert driver.execute_script(SAYS) == before
 
 
 def test_present_shows_headline_steps_and_graph_alone_in_large_type_until_escape(opened):

@@ -277,7 +277,10 @@ class Page {
   }
 
   lossName() {
-    return this.data.scalar;
+    // L, which may be the only output; what it is, where this output's v is no longer 1.
+    const { v, scalar } = this.data;
+    const weight = v.length === 1 && v[0][1] === scalar ? this.state.v.get(this.outputs[0])[0] : 1;
+    return weight === 1 ? scalar : `${bracketed(short(weight))}·${scalar}`;
   }
 
   listen() {

@@ -89,14 +89,16 @@ function knownSoFar(page) {
 function sentenceOf(page) {
   const step = page.at === null ? null : page.steps[page.at - 1];
   if (page.at === null) return WORDS.stepAll;
-  if (page.isDone) return say("stepEnd", [...page.grads].slice(0, 6).map(([k, g]) => `${page.nodes[k].name}.grad = ${shown(page.nodes[k], g)}`).join(", "));
   if (!step) return WORDS.stepStart;
-  if (page.at === page.forwards) return WORDS.stepForwardDone;
-  if (step.seed) {
-    const seeds = [...page.state.v].map(([k, x]) => `${page.nodes[k].bar} = v = ${summary(page.nodes[k].shape, x)}`);
-    return say("stepSeed", seeds.join(", "));
-  }
-  return step.node !== undefined ? forwardLine(page, step.node) : backwardLine(page, step.pass);
+  const end = () => say("stepEnd", [...page.grads].slice(0, 6).map(([k, g]) => `${page.nodes[k].name}.grad = ${shown(page.nodes[k], g)}`).join(", "));
+  const after = page.isDone ? [end()] : page.at === page.forwards ? [WORDS.stepForwardDone] : [];
+  return [lineOf(page, step), ...after].join(". ");
+}
+
+function lineOf(page, step) {
+  if (!step.seed) return step.node !== undefined ? forwardLine(page, step.node) : backwardLine(page, step.pass);
+  const seeds = [...page.state.v].map(([k, x]) => `${page.nodes[k].bar} = v = ${summary(page.nodes[k].shape, x)}`);
+  return say("stepSeed", seeds.join(", "));
 }
 
 function forwardLine(page, k) {
@@ -172,7 +174,8 @@ function showTicks(page, part, from, to) {
 function showHeadline(page) {
   // The loss, and what the last change did to it; unknown before its step.
   const known = page.at === null || page.at >= page.forwards;
-  put(page.part("loss"), known ? lossText(page) : `${page.data.scalar} = …`);
+  put(page.part("loss"), known ? lossText(page) : `${page.lossName()} = …`);
+  for (const e of page.all(".says")) e.style.visibility = page.lossName() === page.data.scalar ? "" : "hidden";
   const by = page.before === undefined ? NaN : page.loss - page.before;
   const sign = by > 0 ? "▲" : by < 0 ? "▼" : "＝";
   put(page.part("trend"), !known ? "" : Number.isFinite(by) ? say("trendSays", sign, short(Math.abs(by))) : WORDS.trendNone);
@@ -184,7 +187,7 @@ function showHeadline(page) {
 
 function lossText(page) {
   // What L is, in numbers: 1·y0 + 10·y1.
-  if (page.data.v.length === 1 && page.data.v[0][1] === page.data.scalar && page.state.v.get(page.outputs[0])[0] === 1) return `${page.data.scalar} = ${short(page.loss)}`;
+  if (page.data.v.length === 1 && page.data.v[0][1] === page.data.scalar) return `${page.lossName()} = ${short(page.loss)}`;
   const terms = [...page.byCotangent].map(([name, k]) => {
     const v = page.state.v.get(k);
     const output = name.slice(0, -2);
