@@ -44,10 +44,10 @@ def array_text(array: Array, element: Callable[[Any], str] = number_text) -> str
 def shape_text(shape: tuple[int, ...]) -> str:
     """Return a shape as sizes: 2×3, and `5 numbers` of a vector.
 
-    >>> shape_text((2, 3)), shape_text((5,))
-    ('2×3', '5 numbers')
+    >>> shape_text((2, 3)), shape_text((1,))
+    ('2×3', '1 number')
     """
-    return "×".join(map(str, shape)) if len(shape) > 1 else f"{shape[0]} numbers"
+    return "×".join(map(str, shape)) if len(shape) > 1 else f"{shape[0]} number{'s' * (shape[0] != 1)}"
 
 
 def decimal_text(number: Fraction) -> str | None:

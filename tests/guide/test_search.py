@@ -13,7 +13,7 @@ from pathlib import Path
 from conftest import each, some
 
 from gradcli.guide.messages import find
-from gradcli.guide.search import answers
+from gradcli.guide.search import answers, words_of
 from gradcli.guide.topics import topic_named, topics
 
 
@@ -71,3 +71,9 @@ def test_the_first_sentence_of_a_message_finds_it_as_the_whole_does(section):
 @each("text", ["", "xyzzy", "how do I bake bread", "KeyError: 'quux'", '"', "\0", "a*"])
 def test_a_text_of_which_no_section_has_a_word_has_no_answer(text):
     assert answers(text) == []
+
+
+def test_the_heading_of_a_section_leads_to_it_alone():
+    below = [s.heading for topic in topics().values() for s in topic.sections[1:] if s.heading != "Messages"]
+    headings = [words_of(heading) for heading in below]
+    assert [words for words in headings if headings.count(words) > 1] == []

@@ -86,8 +86,9 @@ def test_no_page_is_wider_than_its_window_and_no_number_of_the_curve_is_cut_off(
         ([0], [], "[]"),
         ([2, 2], [1, 2, 3, 4], "[[1, 2], [3, 4]]"),
         ([3, 3], [0.25, 0.75, 0.125, 0.375, 4, 5, 6, 7, 8], "[[0.25, 0.75, …], [0.375, 4, …], …]"),
+        ([4, 3], [k / 3 for k in range(12)], "[[0, 0.333333, 0.666667], …]"),
         ([20, 1], range(20), "[[0], [1], [2], …]"),
-        ([1, 2, 2, 5], range(20), "[[[[0, …], …], …]]"),
+        ([1, 2, 2, 5], range(20), "[[[[0, 1, 2, 3, …], …], …]]"),
     ],
 )
 def test_the_beginning_of_an_array_keeps_its_axes(opened, shape, array, begins):

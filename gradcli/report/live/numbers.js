@@ -7,6 +7,7 @@ const SMALL = 64; // entries of an array that has a field for each
 const SHOWN_PATHS = 5;
 const MOST_LOOKED = 20000; // steps along paths
 const MOST_TICKS = 60;
+const LARGE = [[3, 3], [2, 2], [1, 4], [1, 3], [1, 2]]; // how many rows and columns of a large array are tried
 const MOST_BARS = 24;
 const HEAT_ROWS = 32;
 const BARS = "▁▂▃▄▅▆▇█";
@@ -66,18 +67,18 @@ function entryName(name, shape, entry) {
   return `${name}[${index.join(",")}]`;
 }
 
-function nested(shape, array, write, most = Infinity) {
-  // An array as a list of lists, of at most so many elements of each axis.
+function nested(shape, array, write, rows = Infinity, columns = rows) {
+  // An array as a list of lists, of at most so many elements of the last axis, and of each other one.
   if (!shape.length) return write(array[0]);
-  const step = array.length / shape[0];
-  const rows = Array.from({ length: Math.min(most, shape[0]) }, (_, k) => nested(shape.slice(1), array.slice(k * step, (k + 1) * step), write, most));
-  return `[${rows.join(", ")}${most < shape[0] ? ", …" : ""}]`;
+  const [step, most] = [array.length / shape[0], shape.length > 1 ? rows : columns];
+  const parts = Array.from({ length: Math.min(most, shape[0]) }, (_, k) => nested(shape.slice(1), array.slice(k * step, (k + 1) * step), write, rows, columns));
+  return `[${parts.join(", ")}${most < shape[0] ? ", …" : ""}]`;
 }
 
 function summary(shape, array, letters = 60) {
   // An array as it is written, or its beginning.
-  for (const most of array.length > 12 ? [3, 2] : [12, 5, 3, 2]) {
-    const text = nested(shape, array, short, most);
+  for (const [rows, columns] of array.length > 12 ? LARGE : [[12, 12], [5, 5], ...LARGE]) {
+    const text = nested(shape, array, short, rows, columns);
     if (text.length <= letters) return text;
   }
   return nested(shape, array, short, 1);
