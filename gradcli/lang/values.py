@@ -93,7 +93,8 @@ def _assignments(source: Source, start: int, end: int) -> list[Assignment]:
     elif path.suffix.lower() == ".json":
         values = _json_point(read_path(str(path), MAX_JSON_BYTES), f"`{printable(path.name)}`", span)
     else:
-        raise InputError("a point is NAME=VALUE, or a .json file", span, f"write NAME={stripped}, or @point.json")
+        hint = f"an array is NAME=@FILE, a point @point.json, and many points are `--points {stripped[1:]}`"
+        raise InputError("a point is NAME=VALUE, or a .json file", span, hint)
     named = {with_identifiers(name): value for name, value in values.items()}
     return [_json_assignment(name, value, span) for name, value in named.items() if _ITEM.fullmatch(name)]
 

@@ -220,6 +220,7 @@ LANGUAGE = [
 ]
 
 OPTIONS = [
+    at("«@p.jsonl»", says="a point is NAME=VALUE", mend="`--points p.jsonl`"),
     at("x=1,z=2,«w»=3", "`w` is not in the system", "the inputs are x, z"),
     at("x=1,«zz»=2", "`zz` is not in the system", "did you mean `z`"),
     at("x=1", "the point has no value for `z`", "add it: --at x=1,z=1"),
