@@ -36,6 +36,11 @@ class Heard:
         """What the script asks for by name, of which the call is a part; None for a call of the script's own."""
         return self._call.request
 
+    @property
+    def has_roots(self) -> bool:
+        """Whether it goes back from any tensor: not that of an empty list."""
+        return bool(self._call.roots)
+
     def hold(self, names: Named) -> None:
         """Hold the recorded steps, before the call frees them."""
         self._call.explained = True

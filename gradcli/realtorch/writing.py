@@ -39,7 +39,18 @@ from gradcli.realtorch.values import (
 from gradcli.record.definition import Definition
 from gradcli.record.naming import Names
 from gradcli.record.numbers import Numbers
-from gradcli.record.record import FORMULAS, NOWHERE, OPERATIONS, CallSite, Contribution, Cut, Hook, Record, Recorder
+from gradcli.record.record import (
+    FORMULAS,
+    NOWHERE,
+    OPERATIONS,
+    CallSite,
+    Contribution,
+    Cut,
+    Hook,
+    Operation,
+    Record,
+    Recorder,
+)
 
 GraphNode = Any  # torch.autograd.graph.Node
 _ROUNDING = 8.0  # units of the last digit a term: a gradient that differs by more was changed by a hook
@@ -288,7 +299,7 @@ class Writer:
     def _bind(self, part: _Part) -> None:
         """Find the operands and the definitions of a call, and the operand at each end of it."""
         call = part.call
-        bound = call.bound.results if call.bound is not None and not self._is_hooked(part) else []
+        bound = call.bound.results if call.bound is not None else []
         if (
             bound
             and len(bound) == len(call.results)
@@ -302,16 +313,6 @@ class Writer:
             at = self._position(part, edge, used)
             used.add(at)
             part.positions.append(at)
-
-    def _is_hooked(self, part: _Part) -> bool:
-        """Return whether a hook of a module changes the gradient of its function of PyTorch's, an identity."""
-        if part.call.path != "BackwardHookFunction":
-            return False
-        return any(
-            b is not None and a != b  # where nothing arrives, 0 is sent on
-            for n in part.nodes
-            for a, b in zip(self.sweep.sent.get(n, ()), self.sweep.received.get(n, ()), strict=False)
-        )
 
     def _define(self, part: _Part, bound: Sequence[Bound]) -> None:
         """Set the operands of a call to those of its rows, and say what each result is of them."""
@@ -467,14 +468,16 @@ class Writer:
                 if output < len(grads) and (g := grads[output]) is not None:
                     received[part.number, k] = g
         record = self.recorder.record()
-        last: dict[int, tuple[int, int]] = {}  # which operation sends a gradient last, and its operand
+        composed = {p.number for p in parts if p.definitions and any(b.is_composed for b in p.call.bound.results)}
+        last: dict[int, tuple[int, ...]] = {}  # which operation sends a gradient last, and its operand
         for (o, i), g in sorted(sent.items(), reverse=True):
             operation = record.operations[o]
             q = operation.operands[i]
             assert isinstance(q, int)
             terms.setdefault(q, []).append(g)
             of_weight = operation.row == "transpose" and not operation.site.line  # which linear maps read
-            last[q] = last.get(operation.results[0], (-o, i)) if of_weight else (-o, i)
+            place = (-o, -_first_step(operation, i) if o in composed else 0, i)
+            last[q] = last.get(operation.results[0], place) if of_weight else place
         for q, o in reversed(self.written.items()):
             if q in terms:
                 received[o, 0] = sent[o, 0] = reduce(_added, terms[q])
@@ -483,9 +486,10 @@ class Writer:
             known = {n: self._quantity(self.recording.value(leaf.tensor)) for n, leaf in sweep.leaves.items()}
             sweep.leaves = {n: sweep.leaves[n] for n in sorted(known, key=lambda n: last.get(known[n], ()))}
         leaves = [*self._leaves()]
+        of_modules = [h for part in parts for h in self._hooks_of_module(part, received)]
         arrived = {record.operations[o].results[k]: g for (o, k), g in received.items()}
         arrived |= {c.quantity: c.added for c in leaves if c.after is not None}
-        hooks = [*self._hooks()]
+        hooks = [*self._hooks(), *of_modules]
         seen = {h.quantity for h in hooks}
         hooks += [h for q, g in arrived.items() if q not in seen and (h := self._hook(q, terms.get(q, []), g))]
         reached = {c.quantity for c in leaves}
@@ -555,10 +559,26 @@ class Writer:
         """Yield what the hooks of tensors with names have changed."""
         for x, hook, before, after in self.request.hooked:
             q = self.ids.get(self.recording.value(x))
-            code = getattr(hook, "__code__", None) or getattr(type(hook).__call__, "__code__", None)
-            site = NOWHERE if code is None else CallSite(code.co_filename, code.co_firstlineno)
             if q is not None:
-                yield Hook(q, getattr(hook, "__name__", "<lambda>"), numbers_of(before), numbers_of(after), site)
+                name, site = _function_of(hook)
+                yield Hook(q, name, numbers_of(before), numbers_of(after), site)
+
+    def _hooks_of_module(self, part: _Part, received: dict[tuple[int, int], Numbers]) -> Iterator[Hook]:
+        """Yield what the hooks of a module change, and note what then goes on.
+
+        PyTorch calls them in a function of its own, whose results are its operands.
+        """
+        modules: Sequence[Any] = part.call.modules if part.call.path == "BackwardHookFunction" else ()
+        hooks = [h for m in modules[-1:] for h in (*m._backward_pre_hooks.values(), *m._backward_hooks.values())]
+        for k, value in enumerate(part.call.results if hooks else ()):
+            node, output = self.places[value.edge] if value.edge is not None else (None, 0)
+            before, grads = received.get((part.number, k)), self.sweep.sent.get(node, ())
+            after = grads[output] if output < len(grads) else None
+            if before is not None and after is not None and before != after:
+                received[part.number, k] = after
+                name, site = _function_of(hooks[-1])
+                module = self.request.names.of(modules[-1]) or type(modules[-1]).__name__
+                yield Hook(self.ids[value], name, before, after, site, module=module)
 
     def _hook(self, q: int, terms: Sequence[Numbers], after: Numbers) -> Hook | None:
         """Return how a hook has changed a gradient; None where it is the sum of what was sent."""
@@ -582,6 +602,19 @@ class Writer:
             return None
         before = Numbers(total.astype(after.whole.dtype), after.shape, after.dtype)
         return Hook(q, "", before, after)
+
+
+def _function_of(hook: Any) -> tuple[str, CallSite]:
+    """Return the name of a hook, and where it is defined."""
+    code = getattr(hook, "__code__", None) or getattr(type(hook).__call__, "__code__", None)
+    site = NOWHERE if code is None else CallSite(code.co_filename, code.co_firstlineno)
+    return getattr(hook, "__name__", "<lambda>"), site
+
+
+def _first_step(operation: Operation, i: int) -> int:
+    """Return which step of an operation reads an operand first: gradients reach those of later steps before."""
+    steps = (k for d in operation.definitions for k, step in enumerate(d.steps) if i in step.args)
+    return min(steps, default=0)
 
 
 def _made(value: Value) -> Value:

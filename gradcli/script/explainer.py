@@ -45,7 +45,8 @@ class Explainer(LineExplainer):
         before, self.request = self.request, call.request
         # One of several calls for what a script asked for by name, and not the first of them.
         is_covered = call.request is not None and (call.request is before or not call.request.name)
-        if (is_covered and self.style != "json") or not self._explains_now(site):
+        is_nothing = not call.has_roots  # torch.autograd.backward([])
+        if (is_covered and (self.style != "json" or call.depth)) or is_nothing or not self._explains_now(site):
             return
         call.kept = scene = self.scene(site.line, names_of(frame), site)
         with _room():

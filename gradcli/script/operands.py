@@ -140,7 +140,8 @@ class Operands:
         Of a call that is read at once, `or_function` takes the function's name: randn_like.
         """
         name, x = self.expressions.operand_name(operation, i, or_function), operation.operands[i]
-        if operation.site.is_module and operation.row in ARITHMETIC and isinstance(x, int):
+        is_within = self.expressions.called(operation.site).strip("_") not in ("", operation.row)
+        if operation.row in ARITHMETIC and isinstance(x, int) and (operation.site.is_module or is_within):
             known = self.named.get(name)  # a mask within attention, say, is none of the call's arguments
             read = self.record.quantities[x].numbers.array
             name = name if known is not None and np.array_equal(known.numbers.array, read, equal_nan=True) else ""

@@ -199,6 +199,9 @@ class _Maker(Operands, Recorded):
         self.results.setdefault(node, q)
         self.copies[q] = copies
         if name is not None and name not in self.inputs and name not in self.computed:
+            for other in [n for n, c in self.computed.items() if c is node] if node in copies[:-1] else ():
+                if other not in self.every:  # which is no name of the script's
+                    del self.computed[other]
             self.computed[name] = node
             self.names[q] = name
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from gradcli.pytorch.autograd import backward
 from gradcli.pytorch.autograd.function import Function
+from gradcli.pytorch.backward import Request, requested
 from gradcli.pytorch.generator import DEFAULT
 from gradcli.pytorch.messages import missing_if, raise_if, warn
 from gradcli.pytorch.modes import Mode, _Switch, enable_grad, unrecorded
@@ -121,7 +122,8 @@ class CheckpointFunction(Function):
         pairs = zip(outputs, grads, strict=False)
         flowing = [(y, g) for y, g in pairs if isinstance(y, Tensor) and y.requires_grad]
         raise_if(not flowing, "checkpoint of what requires no gradient at all")
-        backward([y for y, _ in flowing], [g for _, g in flowing])
+        with requested(Request("")):  # of the call that it runs within
+            backward([y for y, _ in flowing], [g for _, g in flowing])
         return (None, None, *(x.grad if isinstance(x, Tensor) else None for x in args))
 
 

@@ -71,12 +71,15 @@ def _hooks(scene: CallScene) -> Iterator[str]:
 
 def _hook(hook: Hook, scene: CallScene) -> str:
     """Return the name of a hook: x's hook (line 5), or that of a module."""
-    label = "" if hook.name.startswith("<") else f" {hook.name}"
+    label, record = "" if hook.name.startswith("<") else f" {hook.name}", scene.recorded.record
     if hook.site.file and not hook.site.file.startswith("<frozen"):
         label += f" ({scene.where(line_at(hook.site))})"
     if hook.module:
-        return f"{hook.module}'s backward hook{label}, the gradient of its input"
-    node, record = hooked(hook, scene.recorded), scene.recorded.record
+        inner = record.producers[hook.quantity].operands[0] if hook.quantity in record.producers else None
+        made = record.producers.get(inner) if isinstance(inner, int) else None
+        side = "output" if made is not None and f"{made.module}.".startswith(f"{hook.module}.") else "input"
+        return f"{hook.module}'s backward hook{label}, the gradient of its {side}"
+    node = hooked(hook, scene.recorded)
     named = "" if node is None else scene.recorded.graph.labels.get(node, "")
     producer = record.producers.get(hook.quantity)
     grad_fn = "torch::autograd::AccumulateGrad" if producer is None else producer.grad_fn

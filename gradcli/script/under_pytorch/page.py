@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
@@ -56,7 +57,8 @@ def explained(scene: CallScene, only: Sequence[str] = (), is_live: bool = False)
     ):
         above.append(f"warning: {reasons[0]}")
     folded = folded_by_line(scene) if len(record.operations) > _ROWS else _operations(record, backward)
-    return page(scene, said, only, above, below, unexplained=[folded])
+    is_empty = bool(backward.leaves) and not any(math.prod(c.added.shape) for c in backward.leaves)
+    return page(scene, said, only, above, below, unexplained=[] if is_empty else [folded])
 
 
 def read_system(scene: CallScene) -> list[Operation]:
