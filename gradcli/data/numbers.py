@@ -14,8 +14,8 @@ _FEW = 2**15  # numbers, which are written before pyarrow is imported, or by a t
 _WIDE = 500  # columns: pyarrow has objects for each
 
 
-def rows_of(columns: Sequence[Array]) -> bytes | None:
-    """Return the rows of some columns of numbers as lines, or None where pyarrow is not there or not worth it."""
+def rows_of(columns: Sequence[Array]) -> list[Any] | None:
+    """Return the rows of some columns of numbers as lines, in buffers of many; None where pyarrow is not worth it."""
     if any(column.dtype == object for column in columns) or not _worthwhile(len(columns), columns[0]):
         return None
     import pyarrow as pa
@@ -30,7 +30,7 @@ def rows_of(columns: Sequence[Array]) -> bytes | None:
 
     step = max(1, _FEW // len(columns))
     with ThreadPoolExecutor() as threads:
-        return b"".join(threads.map(rows, range(0, len(columns[0]), step)))
+        return [*threads.map(rows, range(0, len(columns[0]), step))]
 
 
 def lines_of(pieces: Sequence[str | Array]) -> str:

@@ -43,7 +43,7 @@ PLAIN = Style()
 
 def style_of(graph: Graph, calls: Sequence[Named] = ()) -> Style:
     """Return how formulas are written, by the numbers of the system and of the calls."""
-    decimals = any(isinstance(n.value, Decimal) for n in graph.nodes)
+    decimals = any(isinstance(n.value, Decimal) for n in graph.nodes if n.is_constant)
     numbers = (v for call in calls[:_CALLS] for v in call.values() if v.dtype != object)
     weights = (float(e) for v in numbers for e in v.reshape(-1)[:_WEIGHTS])
     decimals = decimals or any(w != round(w, 0) for w in weights if np.isfinite(w))

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import builtins
 import importlib
-import importlib.abc
 import os
 import sys
 import threading
@@ -31,7 +30,7 @@ OPTIONAL = frozenset(
 _NEVER = {"__main__", "encodings", "gradcli", "torch"}  # Python has these before a script is read, or we do
 
 
-class ScriptImports(importlib.abc.MetaPathFinder):
+class ScriptImports:
     """Resolves imports by who imports, from `started` to the end of it."""
 
     def __init__(self, main: ModuleType, folder: str | None) -> None:

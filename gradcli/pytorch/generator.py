@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import os
 from functools import cached_property
+from random import Random
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,7 @@ Array = np.ndarray[Any, Any]
 
 _BLOCK = 16  # normal numbers that are made together
 _PIECE = 2**20  # numbers that are computed at a time, in float64
+_STATE = 624  # words of the twister's state
 _LONG = 2**28  # from this range on, an integer takes two words
 
 
@@ -37,9 +39,17 @@ class Generator:
         return self
 
     @cached_property
-    def _words(self) -> np.random.RandomState:
-        """The Mersenne Twister, which begins when it is asked: many scripts have no random numbers."""
-        return np.random.RandomState(self._seed & 0xFFFFFFFF)
+    def _words(self) -> Random:
+        """The Mersenne Twister, which begins when it is asked: many scripts have no random numbers.
+
+        It is Python's: to import NumPy's takes longer than a short script.
+        """
+        state = [self._seed & 0xFFFFFFFF]
+        for k in range(1, _STATE):
+            state.append((1812433253 * (state[-1] ^ state[-1] >> 30) + k) & 0xFFFFFFFF)
+        result = Random()
+        result.setstate((result.VERSION, (*state, _STATE), None))
+        return result
 
     def initial_seed(self) -> int:
         """Return the seed."""
@@ -51,12 +61,12 @@ class Generator:
 
     def get_state(self) -> Any:
         """Return where the stream is."""
-        return self._words.get_state(), self._spare, self._seed
+        return self._words.getstate(), self._spare, self._seed
 
     def set_state(self, state: Any) -> Generator:
         """Go on where the stream was."""
         words, self._spare, self._seed = state
-        self._words.set_state(words)
+        self._words.setstate(words)
         return self
 
     def words(self, n: int) -> Array:
@@ -64,7 +74,12 @@ class Generator:
         raise_if(Mode.randomness == "error", "random numbers in a map")
         if Mode.tracer is not None:
             raise LookupError("random numbers are not drawn again")
-        return self._words.randint(0, 2**32, size=n, dtype=np.uint32)
+        result = np.empty(n, np.uint32)
+        for start in range(0, n, _PIECE):
+            piece = result[start : start + _PIECE]
+            drawn = self._words.getrandbits(32 * len(piece))  # the first is the lowest
+            piece[...] = np.frombuffer(drawn.to_bytes(4 * len(piece), "little"), "<u4")
+        return result
 
     def long_words(self, n: int) -> Array:
         """Return words of 64 bits: the first of two is the high half."""

@@ -107,7 +107,7 @@ def noted(
 ) -> Tensor:
     """Return the result of a recipe, recorded if one of its operands requires a gradient; `active` are those."""
     if not Mode.is_plain or Recorder.explains:
-        return noted_results((out,), recipe, operands, name, numbers)[0]
+        return noted_results((out,), recipe, operands, name, numbers, active)[0]
     active = active_among(operands) if active is None else active
     if active and not out._inference and out._a.dtype.kind == "f":
         make_step((out,), name, recipe, operands, active, numbers)
@@ -115,7 +115,12 @@ def noted(
 
 
 def noted_results(
-    outs: tuple[Tensor, ...], recipe: Recipe, operands: Sequence[Any], name: str, numbers: Sequence[Any] = ()
+    outs: tuple[Tensor, ...],
+    recipe: Recipe,
+    operands: Sequence[Any],
+    name: str,
+    numbers: Sequence[Any] = (),
+    active: tuple[int, ...] | None = None,
 ) -> tuple[Tensor, ...]:
     """Return the results of a recipe, recorded as those of one step if one of its operands requires a gradient."""
     if Mode.tracer is not None:
@@ -123,7 +128,8 @@ def noted_results(
     if Mode.maps:
         for out in outs:
             mapped(out, operands)
-    if (active := active_among(operands)) and not outs[0]._inference and outs[0]._a.dtype.kind == "f":
+    active = active_among(operands) if active is None else active
+    if active and not outs[0]._inference and outs[0]._a.dtype.kind == "f":
         record(outs, name, recipe, operands, active, numbers)
     if Mode.dual is not None:
         for out, node in zip(outs, recipe.outputs, strict=True):

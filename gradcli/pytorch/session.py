@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import atexit
 import builtins
-import importlib.abc
 import linecache
 import os
 import sys
@@ -76,7 +75,7 @@ def _is_unknown(name: str) -> bool:
     return not (name.startswith(_UNLISTED) and inner.islower())
 
 
-class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
+class _Finder:
     """The importer of `torch` and its modules; all others are Python's."""
 
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
@@ -91,7 +90,7 @@ class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
             if top == "functorch":
                 raise MissingError(name)
             raise missing(name.removeprefix("torch."), [m.removeprefix("torch.") for m in MODULES], "torch.")
-        return ModuleSpec(name, self, is_package=True)
+        return ModuleSpec(name, self, is_package=True)  # type: ignore[arg-type]  # a base class would take a start's tenth
 
     def create_module(self, spec: ModuleSpec) -> types.ModuleType:
         result = import_module(f"gradcli.pytorch.{MODULES[spec.name]}")
@@ -146,20 +145,10 @@ def _names(view: types.ModuleType) -> list[str]:
     return sorted(pytorch_names().get(view.__name__) or vars(view))
 
 
-class _Script(importlib.abc.InspectLoader):
-    """Loads a script as the main module."""
-
-    def __init__(self, script: Script) -> None:
-        self.script = script
-
-    def get_source(self, fullname: str) -> str:
-        return self.script.source
-
-    def get_code(self, fullname: str) -> types.CodeType:
-        script = self.script
-        if script.data is not None:
-            program_text(script.data, script.name)
-        return compile(script.source if script.data is None else script.data, script.name, "exec", dont_inherit=True)
+def _code(script: Script) -> types.CodeType:
+    if script.data is not None:
+        program_text(script.data, script.name)
+    return compile(script.source if script.data is None else script.data, script.name, "exec", dont_inherit=True)
 
 
 @dataclass
@@ -244,7 +233,7 @@ def run(script: Script, emulates: bool = True) -> Ending:
     hook = sys.excepthook
     with _as_main(script, emulates) as main, without_ours():
         try:
-            _Script(script).exec_module(main)
+            exec(_code(script), main.__dict__)
             ending = Ending(0)
         except SystemExit as error:
             ending = Ending(exit_status(error))

@@ -58,8 +58,8 @@ def cotangent(graph: Graph, loss: str = "") -> str:
 
 
 def _has(graph: Graph, name: str) -> bool:
-    every = graph.inputs, graph.names, graph.outputs
-    return any(name in names or any(isinstance(n, ElementName) and n.array == name for n in names) for names in every)
+    names = [*graph.inputs, *graph.names, *graph.outputs]
+    return name in names or name in {n.array for n in names if isinstance(n, ElementName)}
 
 
 def uniform(v: Array) -> Exact | None:
