@@ -76,7 +76,7 @@ def opened(graph: Graph, calls: Container[Node] | None = None) -> Graph:
         return rewriter.node(result) if node in chosen else result
 
     new = interpret(graph.nodes, step, {})
-    outputs, names = ({name: new[n] for name, n in d.items()} for d in (graph.outputs, graph.names))
+    outputs, names = ({name: new[n] for name, n in d.items() if n in new} for d in (graph.outputs, graph.names))
     # All calls are opened for their entries, which are told of the call as it is typed; some, to be drawn.
     kept = {n: span for n, span in graph.spans.items() if n in new and (calls is None or n not in chosen)}
     spans = {new[n]: span for n, span in kept.items()}

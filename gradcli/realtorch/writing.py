@@ -455,6 +455,7 @@ class Writer:
         for root, numbers in zip(roots, v, strict=True):
             terms.setdefault(root, []).append(numbers)
         sent: dict[tuple[int, int], Numbers] = {}
+        pieces: dict[tuple[int, int], list[Numbers]] = {}
         received: dict[tuple[int, int], Numbers] = {}
         for part in parts:
             for (node, k, _), at in zip(part.ends, part.positions, strict=True):
@@ -462,6 +463,7 @@ class Writer:
                 if k < len(grads) and (g := grads[k]) is not None:
                     key = part.number, at
                     sent[key] = _added(sent[key], g) if key in sent else g
+                    pieces.setdefault(key, []).append(g)
             for k, value in enumerate(part.call.results):
                 node, output = self.places.get(value.edge, (None, 0)) if value.edge is not None else (None, 0)
                 grads = sweep.received.get(node, ())
@@ -470,11 +472,11 @@ class Writer:
         record = self.recorder.record()
         composed = {p.number for p in parts if p.definitions and any(b.is_composed for b in p.call.bound.results)}
         last: dict[int, tuple[int, ...]] = {}  # which operation sends a gradient last, and its operand
-        for (o, i), g in sorted(sent.items(), reverse=True):
+        for o, i in sorted(sent, reverse=True):
             operation = record.operations[o]
             q = operation.operands[i]
             assert isinstance(q, int)
-            terms.setdefault(q, []).append(g)
+            terms.setdefault(q, []).extend(pieces[o, i])  # whose sum may be smaller than the rounding of each
             of_weight = operation.row == "transpose" and not operation.site.line  # which linear maps read
             place = (-o, -_first_step(operation, i) if o in composed else 0, i)
             last[q] = last.get(operation.results[0], place) if of_weight else place

@@ -11,6 +11,17 @@ from gradcli.pytorch.session import run
 from gradcli.script.errors.under_pytorch import known_under_pytorch
 from gradcli.script.errors.why import why
 
+PACKED = """\
+import torch
+from torch import nn
+torch.manual_seed(0)
+emb, lstm = nn.Embedding(10, 4, padding_idx=0), nn.LSTM(4, 5, batch_first=True, bidirectional=True)
+out = nn.Linear(10, 2)
+x, n = torch.tensor([[1, 2, 3, 4], [5, 6, 0, 0], [7, 0, 0, 0]]), torch.tensor([4, 2, 1])
+packed = nn.utils.rnn.pack_padded_sequence(emb(x), n, batch_first=True)
+h, _ = nn.utils.rnn.pad_packed_sequence(lstm(packed)[0], batch_first=True)
+nn.functional.cross_entropy(out(h.sum(1) / n[:, None]), torch.tensor([0, 1, 1])).backward()
+"""
 ERRORS = {
     "y = (x**2).sum()\ny.backward()\ny.backward()": "more: gradcli explain retain-graph",
     "y = x.exp()\ny += 1\ny.sum().backward()": "more: gradcli explain in-place",
@@ -80,3 +91,9 @@ def test_an_error_behind_the_recording_says_how_to_record_it(cli, tmp_path):
     assert "why:" not in error
     assert f"--line 7 --round 2 {path}" in " ".join(error.split())
     assert "why: the backward at line 5" in cli("run", "--torch", "--line", "7", "--round", "2", str(path)).err
+
+
+def test_a_packed_lstm_has_a_page_without_a_hook(cli):
+    out = cli.done("run", "--torch", "-c", PACKED).out
+    assert "not explained" not in out
+    assert "hook" not in out

@@ -52,7 +52,7 @@ class PyTorchExplainer(LineExplainer):
 
     def _explain(self, record: Record | Exception, site: CallSite, recorded: bool) -> None:
         """Show the page of a backward."""
-        scene, title = self.scene(line_at(site), names_of(None), site), self._title(site)
+        scene, title = self.scene(line_at(site), names_of(None).readable(), site), self._title(site)
         self.last = None
         try:
             if isinstance(record, Exception):
@@ -87,7 +87,7 @@ class PyTorchExplainer(LineExplainer):
         """Show what an optimizer did with the gradients."""
         from gradcli.script.pages.steps import step_lines
 
-        scene = Scene(self.script, site.line, names_of(None))
+        scene = Scene(self.script, site.line, names_of(None).readable())
         self.show_step(self._title(site).replace(": ", ", ", 1), lambda: step_lines(step, scene))
 
     def _title(self, site: CallSite) -> str:
