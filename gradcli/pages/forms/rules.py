@@ -191,12 +191,6 @@ def _reshaped(form: ArrayForms, node: Node, s: Sum) -> Sum | None:
     return _linear(form, node, s) if whole is None else whole
 
 
-def _indexed(form: ArrayForms, node: Node, s: Sum) -> Sum:
-    """Return x[None] as a reshape, which a formula does not show."""
-    new_axes = {*node.settings[0]} == {None}
-    return form.value(reshape(node.args[0], node.shape)) if new_axes else _linear(form, node, s)
-
-
 def _in_shape(form: ArrayForms, letter: Node, x: Node, node: Node) -> Sum | None:
     """Return a letter of a reshaped x: a constant of that shape, or what was reshaped before."""
     if letter.is_constant and letter.shape == x.shape:
@@ -211,7 +205,7 @@ def _letter_in(form: ArrayForms, letter: Node, old: Shape, shape: Shape) -> Sum 
         return form.letter(letter)
     if bare(letter.shape) != bare(old):
         return None
-    while letter.shape != shape and (inner := form.operands(letter, "reshape")):
+    while bare(letter.shape) != bare(shape) and (inner := form.operands(letter, "reshape")):
         (letter,) = inner
     return form.letter(letter if bare(letter.shape) == bare(shape) else reshape(letter, shape))
 
@@ -312,7 +306,6 @@ _RULES: Mapping[str, Rule] = {
     "where": _where,
     **dict.fromkeys(("broadcast", "identity", "corner"), lambda form, node, *args: args[-1]),
     "reshape": _reshaped,
-    "index": _indexed,
     **dict.fromkeys(("sum", "mean"), _reduced),
     **dict.fromkeys(("scatter", "scatter_add"), _placed),
 }
