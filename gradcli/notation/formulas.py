@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from decimal import Decimal
 from fractions import Fraction
-from functools import reduce
+from functools import partial, reduce
+from itertools import groupby
 from typing import Any
 
 import sympy
@@ -110,9 +112,11 @@ class _Reader:
         first = next((i for i, term in enumerate(terms) if not term.could_extract_minus_sign()), 0)
         total, *others = terms.pop(first), *terms
         result = self.node(total)
-        for term in others:
-            negative = term.as_coeff_Mul()[0] < 0
-            result = _operation("sub" if negative else "add", result, self.node(-term if negative else term))
+        for negative, run in groupby(others, lambda term: bool(term.as_coeff_Mul()[0] < 0)):
+            if negative:
+                result = reduce(partial(_operation, "sub"), [self.node(-term) for term in run], result)
+            else:
+                result = _balanced([result, *map(self.node, run)])
         return result
 
     def _product(self, expr: Any) -> Node:
@@ -172,6 +176,14 @@ class _Reader:
 
 def _operation(op: str, *args: Node) -> Node:
     return Node(op, args, (), (), "float64")
+
+
+def _balanced(terms: Sequence[Node]) -> Node:
+    """Return a sum as a tree of little depth, however many terms it has: they are written in their order."""
+    if len(terms) == 1:
+        return terms[0]
+    half = len(terms) // 2
+    return _operation("add", _balanced(terms[:half]), _balanced(terms[half:]))
 
 
 def _times(a: Node, b: Node) -> Node:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import sympy
 from conftest import each, long
 from numpy.testing import assert_allclose
 
@@ -17,6 +18,7 @@ from gradcli.engine.evaluate import at_point, values_of
 from gradcli.graph import index_arrays
 from gradcli.graph.operations import OPERATIONS
 from gradcli.graph.vjp import sweep
+from gradcli.notation.formulas import code
 from gradcli.notation.latex import LatexNotation
 from gradcli.notation.nodes import Notation
 from gradcli.notation.writer import Writer
@@ -185,3 +187,11 @@ def test_a_constant_is_not_shown_as_zeros_that_it_is_not(monkeypatch):
     named = {graph.inputs["x"]: "x"}
     assert Notation(named).expression(graph.outputs["y"]) == "x + constant(8 numbers)"
     assert "0" not in LatexNotation(named).expression(graph.outputs["y"])
+
+
+def test_a_sum_of_many_terms_is_written_in_its_order_and_read_back():
+    letters = sympy.symbols("x:600", real=True)
+    terms = sum((x**2 if k % 50 else -x) for k, x in enumerate(letters))
+    text = code(terms)
+    assert sympy.expand(sympy.sympify(text, {x.name: x for x in letters}) - terms) == 0
+    assert "(" not in text
