@@ -246,6 +246,14 @@ def test_a_number_that_is_not_finite_is_told_with_its_line(text, said, run):
     assert said in " ".join(run(head + text).out.split())
 
 
+@pytest.mark.parametrize(("a", "b", "what"), [(0, 0, "nan"), (0, 1, "not finite")])
+def test_all_gradients_that_are_not_finite_are_named(a, b, what, run):
+    text = f"import torch\nx = torch.zeros(1, requires_grad=True)\nz = torch.tensor([{float(b)}], requires_grad=True)\n"
+    text += "w = torch.zeros(1, requires_grad=True)\nloss = (z*x.sqrt()*0).sum() + w.sqrt().sum()*z.sum()\n"
+    out = " ".join(run(f"{text}loss.backward()\n").out.split())
+    assert f"warning: the gradients of w and x are {what}: it arises in sqrt (line 5" in out
+
+
 def test_a_loop_that_loses_its_numbers_late_is_told_once(run):
     text = "import torch\nw = torch.tensor(3., requires_grad=True)\nfor i in range(9):\n    w.grad = None\n"
     text += "    loss = w.sqrt()\n    loss.backward()\n    with torch.no_grad():\n        w -= 1\n"

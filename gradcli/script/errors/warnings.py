@@ -23,6 +23,7 @@ from gradcli.text.wrapping import in_words
 
 Sentence = tuple[Math, ...]
 _GRAD = Typed(".grad")
+_NAMED = 3  # leaves whose gradient is not finite
 
 
 class Warned(NamedTuple):
@@ -128,17 +129,19 @@ def not_finite(scene: CallScene, where: str = "") -> Iterator[Block]:
     `where` says which call it is, where no page does.
     """
     record = scene.known.record
-    for c in record.backwards[-1].leaves if record.backwards else ():
-        bad = _bad(c)
-        if bad.size:
-            what = "nan" if np.isnan(bad).any() else "inf" if (bad > 0).all() else "-inf"
-            answer = not_finite_answer(scene, record.backwards[-1])
-            arose = _unknown_origin(scene) if answer is None else answer.reason
-            name = scene.recorded.names.get(c.quantity) or record.quantities[c.quantity].name or "x"
-            yield Text((f"warning: {where}the gradient of {name} is {what}: {arose}",))
-            if answer is not None:
-                yield from fixed(answer, scene)
-            return
+    leaves = [c for c in record.backwards[-1].leaves if _bad(c).size] if record.backwards else []
+    if not leaves:
+        return
+    kinds = {"nan" if np.isnan(bad).any() else "inf" if (bad > 0).all() else "-inf" for bad in map(_bad, leaves)}
+    what = kinds.pop() if len(kinds) == 1 else "not finite"
+    answer = not_finite_answer(scene, record.backwards[-1])
+    arose = _unknown_origin(scene) if answer is None else answer.reason
+    names = [scene.recorded.names.get(c.quantity) or record.quantities[c.quantity].name or "x" for c in leaves]
+    more = [f"{len(names) - _NAMED:,} more"] if len(names) > _NAMED else []
+    of = f"gradients of {in_words(names[:_NAMED] + more)} are" if len(names) > 1 else f"gradient of {names[0]} is"
+    yield Text((f"warning: {where}the {of} {what}: {arose}",))
+    if answer is not None:
+        yield from fixed(answer, scene)
 
 
 def _bad(c: Contribution) -> Any:

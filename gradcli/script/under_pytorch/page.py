@@ -88,10 +88,11 @@ def _disagreement(record: Record, backward: Backward, o: Operation) -> str:
     kinds = {record.quantities[x].dtype for x in o.operands if isinstance(x, int)}
     is_exact = kinds <= {"float32", "float64"}
     if verify(record, replace(backward, sent={}), o):
-        please = " If they were not, please report it." if is_exact else ""
+        please = " If neither, please report it." if is_exact else ""
         return (
             f"note: gradcli's formula of `{o.row}` gives what line {o.site.line} computed, and not what its backward "
-            f"sends back: were its numbers changed in place in between, through .data or NumPy?{please}"
+            "sends back. Were its numbers changed in place in between, through .data or NumPy, or does a hook of its "
+            f"grad_fn change what is sent?{please}"
         )
     please = ": please report it" if is_exact else ""
     return f"note: gradcli's formula of `{o.row}` (line {o.site.line}) does not give PyTorch's numbers{please}"
