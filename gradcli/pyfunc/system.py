@@ -172,5 +172,4 @@ def _note(file: str, line: int, values: Sequence[Any]) -> str:
     if len(set(flags)) == 1:
         times = f" {len(flags)} times" if len(flags) > 1 else ""
         return f"{where} is {flags[0]} here{times}; the derivative is that of this branch"
-    times = f"True {sum(flags)} times here, and False {len(flags) - sum(flags)} times"
-    return f"{where} is {times}; the derivative is that of these branches"
+    return f"{where} is True in {sum(flags)} of {len(flags)} cases here; the derivative is that of these branches"

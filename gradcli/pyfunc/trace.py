@@ -163,7 +163,7 @@ def parameters_of(function: Function) -> Mapping[str, Parameter]:
     Errors: `InputError` for what has no signature.
     """
     try:
-        return signature(function).parameters
+        return signature(getattr(function, "pyfunc", function)).parameters  # of what `np.vectorize` calls
     except (TypeError, ValueError):
         raise InputError(f"`{getattr(function, '__name__', function)}` has no parameters that Python knows") from None
 

@@ -416,7 +416,7 @@ def test_what_is_imported_in_the_function_is_traced(gradcli, folder):
 
 
 CALLABLES = """
-import functools
+import functools, numpy as np
 class Square:
     def __call__(self, x): return x**2
     def method(self, x): return x**2
@@ -424,10 +424,11 @@ def square(x): return x**2
 instance, alias, cached = Square(), square, functools.lru_cache(square)
 lambda_ = lambda x: x**2
 partial = functools.partial(lambda x, k: x**k, k=2)
+vectorized = np.vectorize(square)
 """
 
 
-@pytest.mark.parametrize("name", ["instance", "instance.method", "alias", "cached", "lambda_", "partial"])
+@pytest.mark.parametrize("name", ["instance", "instance.method", "alias", "cached", "lambda_", "partial", "vectorized"])
 def test_whatever_is_called_has_the_name_that_was_typed(gradcli, folder, name):
     (folder / "g.py").write_text(CALLABLES, encoding="utf-8")
     found = data(gradcli, "backward", "-F", f"g.py:{name}", "--at", "x=3")
