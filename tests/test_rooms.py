@@ -89,6 +89,9 @@ def test_imports_of_all_kinds_are_found():
     assert set(imported_rooms(tree)) == {"graph", "lang", "data", "codegen", FRONT}
 
 
+RUNS = ROOT / "pytorch" / "session.py"  # the script of `gradcli run`, and nothing else
+
+
 @pytest.mark.parametrize("room", MAY_IMPORT)
 def test_imports_run_one_way_and_nothing_is_evaluated(room):
     files = sorted((ROOT / room).rglob("*.py"))
@@ -98,7 +101,8 @@ def test_imports_run_one_way_and_nothing_is_evaluated(room):
         assert set(imported_rooms(tree)) - HALL - {room} <= MAY_IMPORT[room], path
         calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
         names = {getattr(call.func, "id", None) or getattr(call.func, "attr", None) for call in calls}
-        assert not names & {"exec", "parse_expr", "lambdify", "__import__"}, path
+        runs = {"exec"} if path == RUNS else set()
+        assert not names & {"exec", "parse_expr", "lambdify", "__import__"} - runs, path
         # `eval` is a method of SymPy's functions, and never Python's.
         assert not any(isinstance(call.func, ast.Name) and call.func.id == "eval" for call in calls), path
 

@@ -13,7 +13,7 @@ _GREEK = {c: unicodedata.name(c).split()[-1].lower().replace("lamda", "lambda") 
 _GREEK |= {c.upper(): _GREEK[c].capitalize() for c in "γδθλξπσυφψω"} | {"ς": "varsigma"}
 _SPELLED = {name: name for name in _GREEK.values()} | {"eps": "varepsilon"}
 _SPELLED |= {name: name for name in ("varepsilon", "vartheta", "varpi", "varrho", "varphi")}
-_GREEK["ε"] = "varepsilon"
+_GREEK |= {"ε": "varepsilon", "φ": "varphi"}
 _CONSTANTS = ("pi", "π")  # as variables they are not to look like the number
 ACCENTS = {
     "\u0300": "grave", "\u0301": "acute", "\u0302": "hat", "\u0303": "tilde", "\u0304": "bar", "\u0306": "breve",

@@ -266,7 +266,7 @@ def _plain(text: str) -> str:
     ('x_0 é… 100 %', 'y^2')
     """
     result, accent = "", ""
-    for token in _TEXT.findall(text):
+    for token in _TEXT.findall(re.sub(r"(\\[A-Za-z]+)\s+", r"\1{}", text)):  # TeX skips spaces behind a command
         if token in _TEXT_ACCENTS:
             accent = _TEXT_ACCENTS[token] + accent
             continue

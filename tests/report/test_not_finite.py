@@ -132,6 +132,12 @@ def test_a_formula_whose_value_is_another_says_why(cli, system, at, says):
     assert says in " ".join(cli.done("backward", system, "--at", at).out.split())
 
 
+def test_a_slope_of_0_divided_by_0_that_the_rule_takes_for_0_has_no_arithmetic(cli):
+    out = cli.done("backward", "y=std([u[0],u[0]])+u[0]+u[1]", "--at", "u=[0,0]").out
+    assert "u.grad = [1, 1]" in out
+    assert "nan" not in out
+
+
 @pytest.mark.parametrize("system", ["y=where(x>0,x,0)", "y=relu(x)"])
 def test_a_comparison_with_nan_is_not_called_nan(cli, system):
     assert "as written" not in cli.done("backward", system, "--at", "x=nan").out

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -145,7 +146,8 @@ class Entries:
         slopes = _Slopes(self.result.leaves[name], key, readers, self.trace, self.result.graph.labels)
         products = {n: np.asarray(self.adjoints[n] * slopes.numbers[n]) for n in readers}
         indices = [(n, tuple(map(int, k))) for n in readers for k in np.argwhere(products[n] != 0)]
-        if not indices or abs(sum(products[n][k] for n, k in indices) - entry) > _EXACT * abs(entry):
+        error = abs(sum(products[n][k] for n, k in indices) - entry)
+        if not indices or (math.isfinite(entry) and not error <= _EXACT * abs(entry)):  # a rule may take 0 for 0/0
             return None
         shown = indices if len(indices) <= _TERMS else [*indices[: _TERMS - 2], indices[-1]]
         names = self.names | {n: self.names.get(n) or next(self.fresh) for n in readers}
@@ -171,7 +173,7 @@ class Entries:
         """Return the pairs (adjoint, local derivative) of an entry's terms; none where the names are too long."""
         adjoints = [self._adjoint(n, k) for n, k in shown]
         if formulas:
-            many = [e.is_number and len(str(e)) > _DIGITS for e in formulas]  # as floats, which pages round
+            many = [e.is_comparable and len(str(e)) > _DIGITS for e in formulas]  # as floats, which pages round
             return adjoints, [Value.of(float(e) if m else e) for e, m in zip(formulas, many, strict=True)]
         by = element_name(name, key)
         if max(len((self._bar(n) or "v") + self.names[n] + by) for n, _ in shown) > _NAMES:
