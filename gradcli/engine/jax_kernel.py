@@ -58,7 +58,7 @@ class JaxKernel:
         return on_views(self.run, points, results)
 
     def run(self, buffers: list[Array], points: Mapping[str, Array], results: Mapping[str, Array]) -> None:
-        """Compute the results at a block of points, which is filled up with its last one."""
+        """Compute results at a block of points; its last repeats up to a power of two."""
         count = max((a.shape[-1] for a in points.values()), default=1)
         filled = 1 << (count - 1).bit_length()
         inputs = {

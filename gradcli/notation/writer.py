@@ -146,7 +146,7 @@ class Writer:
 
 
 def spread_argument(node: Node) -> Node | None:
-    """Return the argument of a broadcast, or of a reshape that only adds axes of 1; None for any other node."""
+    """Return the argument of a broadcast, or of a reshape that adds or drops axes of 1; None for any other node."""
     reshaped = operand(node, "reshape")
     if reshaped is not None and [n for n in node.shape if n > 1] == [n for n in reshaped.shape if n > 1]:
         return reshaped

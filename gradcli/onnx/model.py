@@ -224,7 +224,7 @@ def _parameter(declared: Any) -> Parameter:
 
 
 def _typed(declared: Any, value: Array) -> Array:
-    """Return the value of an input that is no array of real numbers in its own type.
+    """Return the value of an input of integers or booleans in the type it declares.
 
     Errors: `InputError` for a value that is none of this type.
     """

@@ -40,7 +40,6 @@ class ScriptImports:
         self._path = list(sys.path)
         self._finders = list(sys.meta_path)
         self._is_script: dict[str, bool] = {}
-        self._beside: dict[str, bool] = {}
         self._shadows: dict[str, _Shadow] = {}
         self._lock = threading.RLock()
         self._import: Any = builtins.__import__
@@ -120,7 +119,7 @@ class ScriptImports:
         return result
 
     def _importer(self, frame: FrameType | None) -> tuple[bool, bool]:
-        """Return whether the script imports, and whether gradcli does, itself or by a library that it calls.
+        """Return whether the script's code imports, or if not, whether gradcli's does, maybe by a library.
 
         Code that is of no file, as `exec` runs it, counts as that of its caller.
         """
@@ -172,7 +171,7 @@ class ScriptImports:
 
     @contextmanager
     def _meant_by(self, top: str, scripts: bool) -> Iterator[None]:
-        """Put into `sys.modules` the module that a name means to the script, or to libraries."""
+        """In a block, have the script's module of a name in `sys.modules`, or the library's."""
         with self._lock:
             self._settle(top)
             shadow = self._shadows[top]

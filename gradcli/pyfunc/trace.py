@@ -240,7 +240,7 @@ class _Locals:
                 self._arrays.setdefault(id(value), name)
 
     def names(self, outputs: Mapping[str, Node], inputs: Mapping[str, Node], tape: Tape) -> dict[str, Node]:
-        """Return the names of nodes: a variable that is assigned again has its number behind its name."""
+        """Return nodes by their variables' names: one that is assigned again is numbered, `h`, `h_2`."""
         self.look()
         numbered = _Numbered({*outputs, *inputs})
         result: dict[str, Node] = {}

@@ -488,7 +488,7 @@ def _view(result: Tracer, x: Tracer, positions: Callable[[], Array]) -> None:
 
 
 def _values(values: Any) -> tuple[Any, bool]:
-    """Return arguments with values in the place of tracers, None where one is unknown, and whether inputs matter."""
+    """Return arguments with values for tracers (None if one is unknown), and whether any depends on inputs."""
     depends = unknown = False
 
     def plain(x: Any) -> Any:

@@ -44,7 +44,7 @@ class Binder:
             "int": self._is_integer,
             "bool": lambda x: isinstance(x, bool | np.bool_),
             "str": lambda x: isinstance(x, str),
-            "Device": lambda x: isinstance(x, str | classes.device | np.integer) or type(x) is int,  # and no tensor
+            "Device": lambda x: isinstance(x, str | classes.device | np.integer) or type(x) is int,  # no tensor of one
             "Generator": lambda x: isinstance(x, classes.generator),
             "ScalarType": lambda x: isinstance(x, classes.dtype) or x is float or x is int or x is bool,
             "Tensor[]": lambda x: isinstance(x, list | tuple),

@@ -69,7 +69,7 @@ def inv(A: Tensor) -> Tensor:
 def solve(A: Tensor, B: Tensor) -> Tensor:
     check_matrix("linalg.solve", A)
     of_vectors = B.dim() < 2 or B.shape == A.shape[:-1]
-    rows, columns = ((*B.shape, 1)[-1 - bool(B.dim())], 1) if of_vectors else B.shape[-2:]
+    rows, columns = (B.shape[-1] if B.dim() else 1, 1) if of_vectors else B.shape[-2:]
     raise_if(rows != A.shape[-1], "sizes of a solve", A.shape[-1], rows, columns)
     return _solve("solve", A, B)
 

@@ -177,7 +177,7 @@ def _main(script: Script) -> types.ModuleType:
 
 @contextmanager
 def _as_main(script: Script, emulates: bool) -> Iterator[types.ModuleType]:
-    """Make a module `__main__` in a block, with its arguments and its folder; `torch` is gradcli's or PyTorch."""
+    """Run a block as a script's `__main__`, with its arguments and folder; with `emulates`, gradcli's `torch`."""
     main, finder = _main(script), _Finder()
     before = sys.modules["__main__"], sys.argv, shapes.MAX_ELEMENTS, sys.excepthook, threading.excepthook
     torch = _taken_out() if emulates else {}

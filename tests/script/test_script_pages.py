@@ -262,6 +262,13 @@ def test_a_loop_that_loses_its_numbers_late_is_told_once(run):
     assert "line 6, reached 4 times: the gradient of w is inf: it arises in sqrt (line 5" in warning
 
 
+def test_a_step_is_shown_with_an_entry_that_it_changes(run):
+    text = "import torch\na = torch.ones(2, requires_grad=True)\nb = torch.tensor([2., 3.], requires_grad=True)\n"
+    text += "loss = 0*a[0] + a[1] + (b**2).sum()\nloss.backward()\n"
+    text += "torch.optim.SGD([a, b], lr=0.5, momentum=0.9).step()\n"
+    assert "b[0] ← 2 - 0.5*4 = 0" in run(text).out  # the gradient of a[0] is 0
+
+
 def test_gradients_that_are_clipped_are_told_before_the_step_that_takes_them(run):
     text = "for k in range(2):\n    x.grad = None\n    (30*x[0] + 40*x[1]).backward()\n"
     text += "    torch.nn.utils.clip_grad_norm_([x], 1.)\n    opt.step()\n"

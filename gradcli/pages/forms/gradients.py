@@ -288,7 +288,7 @@ def summed(form: Node, names: Mapping[Node, str]) -> Node:
         return form.with_args(tuple(summed(a, names) if a in numbers else a for a in form.args))
     inner = spread_argument(form)
     if inner is None or _written_shape(inner, names) == form.shape:
-        return form  # whose text has no axis more
+        return form  # written with its own axes
     extra = len(inner.shape) - len(form.shape)
     if extra <= 0 or inner.shape != (1,) * extra + form.shape:
         return form

@@ -28,14 +28,15 @@ from gradcli.script.errors.syntax import (
 from gradcli.script.known import CutLine, Known
 from gradcli.text.wrapping import in_words
 
-# Methods that give numbers away, or change them on NumPy's side, and what stands for them in a graph.
 _ROUNDING = ("round", "floor", "ceil", "trunc", "sign")  # whose derivative is 0
 _NUMBERS = {("", "float"), ("", "int"), *(("torch", name) for name in _ROUNDING)}
+# Methods that take numbers out of the graph, and what replaces each.
 _AWAY = {
     **dict.fromkeys(_ROUNDING, ""),
     **dict.fromkeys(("detach", "item", "numpy", "tolist", "astype", "int", "long", "requires_grad_"), ""),
     "copy": ".clone()",
 }
+# Functions that make tensors of such numbers again.
 _BACK = {
     *("tensor", "as_tensor", "asarray", "from_numpy", "Tensor", "FloatTensor", "DoubleTensor", "array", "Variable"),
     *("LongTensor", "new_tensor"),
@@ -121,7 +122,7 @@ class History:
             yield from self._of_call(node, getattr(statement, "value", None) is node)
 
     def _of_call(self, node: ast.Call, alone: bool) -> Iterator[Edit]:
-        """Yield the edits of a call; `alone` is whether a statement has nothing else."""
+        """Yield the edits of a call; `alone` if it is all that a statement computes."""
         name, owner, inner = called(node), self.text.of(owner_of(node)), next(iter(node.args), None)
         if owner and name in _AWAY and owner not in ("torch", *_MODULES):
             yield from edits.method(node, _AWAY[name])

@@ -183,7 +183,7 @@ def not_constructed(at: Failure, *_: Any) -> Answer | None:
 
 
 def _classes(at: Failure, modules: Iterable[Any] = ()) -> Iterator[ast.ClassDef]:
-    """Yield the classes of the objects in the statement that failed, of what it creates, and of some modules."""
+    """Yield the script's classes of `self`, of objects in the failed statement, and of parts of some modules."""
     values = [part for m in modules for part in m.modules()]
     values += [at.value(n) for n in parts(at.text.statement, ast.Name, ast.Attribute)]
     kinds = {v if isinstance(v, type) else type(v) for v in values} | {type(at.frame.f_locals.get("self"))}

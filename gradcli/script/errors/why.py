@@ -118,7 +118,7 @@ def _rows(kind: str) -> dict[str, Row]:
 def _filled_in(at: Failure, row: Row, *facts: Any) -> Answer | None:
     """Return the answer of a row, with the line and the facts of the error in it.
 
-    Of several fixes it is the first that changes something, or else the last.
+    Its fix is the first whose change alters the script, or else the last.
     """
     result: dict[str, str] = {}
     changes: Sequence[Change] = ()

@@ -138,9 +138,9 @@ def _note_of_rounding(recorded: Recorded, names: Sequence[str]) -> str:
 
 
 def _rounded(result: Result) -> Iterator[str]:
-    """Yield the leaves whose gradients are not vᵀJ, with J as the page has it, because of rounding.
+    """Yield the leaves whose gradients in the script are not the page's vᵀJ, because of rounding.
 
-    The formulas of J are evaluated for that alone: what they give is not in the record.
+    J is evaluated from its formulas only for this: the script computed no J.
     """
     (point,) = result.points
     if point.matrix is None:

@@ -56,14 +56,14 @@ def rules_lines(steps: Sequence[OptimizerStep], gradients: Altered | None = None
 
 
 def _rule_lines(step: OptimizerStep) -> list[str]:
-    """Return the rule of some parameters, with the numbers of an entry of the first; of few small ones, of each."""
-    names, first = [u.name for u in step.updates], step.updates[0]
+    """Return the rule of some parameters, with the numbers of an entry whose gradient is not 0; of few, of each."""
+    names, first = [u.name for u in step.updates], next(filter(_has_gradient, step.updates), step.updates[0])
     many = len(names) > 1
     shown = ("p" if "p" not in names else "parameter") if many else names[0]
     where = f" for {shown} = {_listed(names)}" if many else ""
     if not step.rule:
         return [f"{shown} ← {shown} + t*d{where}, {first.after['n_iter'].whole:.0f} times so far", *_in_words(step)]
-    formulas, entry = Formulas(step, shown, names), names[0] + _first_index(first)
+    formulas, entry = Formulas(step, shown, names), first.name + _first_index(first)
     (head,) = (formulas.formula(line) for line in step.rule if line.name == "p")
     if len(step.rule) == 1 and len(names) <= _MOST and all(map(_is_whole, step.updates)):
         each = [e.arithmetic for u in step.updates for e in equations(step, u, of_entry=False)]
@@ -85,6 +85,11 @@ def _rule_lines(step: OptimizerStep) -> list[str]:
     lines[0] = f"{time}: {lines[0]}".lstrip(" :")
     meanings = "; ".join(formulas.meanings())
     return [head + where, *[meanings][: len(meanings)], *lines]
+
+
+def _has_gradient(update: Update) -> bool:
+    """Return whether the gradient of the first entry is not 0, as it is for padding and behind a dead relu."""
+    return "p.grad" in update.before and bool(np.asarray(update.before["p.grad"].whole).reshape(-1)[:1].any())
 
 
 def _first_index(update: Update) -> str:
