@@ -218,13 +218,24 @@ def test_every_identifier_is_defined_in_systems_of_arrays(cli, system, command):
 
 
 @given(SCRIPTS, st.sampled_from([(), ("--steps",)]))
+@example(
+    """\
+import torch
+def of(a, b):
+    return (b - b)**-1*a
+x, w = torch.tensor([0.5, -2.], requires_grad=True), torch.tensor(1.5, requires_grad=True)
+of(x, w).sum().backward()
+""",
+    (),
+)
 @settings(SEARCH, max_examples=examples(10))
 def test_every_identifier_is_defined_on_pages_of_scripts(cli, script, options):
     with pytest.MonkeyPatch.context() as patch:
         outcome = page(cli, patch, "run", *options, "-c", script)
     assert outcome.status == 0, outcome.err
     assert "x.grad" in outcome.out
-    assert undefined(outcome.out, *"xwpqy") == set(), script + outcome.out
+    told = re.sub(r"(?m)^line \d+: .*$", "", outcome.out)  # a fix is the script's own line, with its local variables
+    assert undefined(told, *"xwpqy") == set(), script + outcome.out
 
 
 @pytest.mark.parametrize(
