@@ -72,7 +72,7 @@ def test_no_page_scrolls_sideways(driver, site, width):
     driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
     for name in ("index", "accumulation", "layers", "benchmarks", "gallery", "nan", "development", "in-place"):
         driver.get((site / f"{name}.html").as_uri())
-        assert driver.execute_script("return document.documentElement.scrollWidth") <= width, name
+        until(driver, lambda d: d.execute_script("return document.documentElement.scrollWidth") <= width)
     driver.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
 
 
