@@ -147,7 +147,7 @@ def _best(graph: Graph, nodes: Mapping[EntryIndex, Node], taken: set[str]) -> _F
     best = derivative.tried({})
     if best is not None and max(map(length, best.entries.values()), default=0) <= _SHORT:
         return best
-    inner = set(scheduled(derivative.nodes.values())) - derivative.leaves.keys()  # no other name can stand in an entry
+    inner = set(scheduled(derivative.nodes.values())) - derivative.leaves.keys()  # an entry can have no other name
     named = {same[n]: name for n, name in graph.labels.items() if same[n] in inner}
     outputs = {same[n] for n in graph.outputs.values()}
     intermediates = {n: name for n, name in named.items() if n not in outputs}

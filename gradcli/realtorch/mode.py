@@ -402,7 +402,7 @@ def _shows(x: torch.Tensor, numbers: Numbers | None) -> bool:
 
 
 def memory_of(x: torch.Tensor) -> int:
-    """Return what stands for the memory of a tensor."""
+    """Return the identity of a tensor's storage, which views share."""
     try:
         return int(x.untyped_storage()._cdata)
     except Exception:  # of a layout that has no storage

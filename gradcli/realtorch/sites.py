@@ -47,9 +47,9 @@ def frames(frame: FrameType | None = None) -> tuple[FrameType | None, list[Any]]
 
 
 def caller(frame: FrameType | None) -> FrameType | None:
-    """Return the frame, of the program or of a library, that calls what gradcli's own frames stand for.
+    """Return the innermost frame of the program or of a library, behind gradcli's own.
 
-    PyTorch's functions in Python, such as that of `x ** 2`, stand before the one that calls a mode.
+    Between them are PyTorch's functions in Python, such as that of `x ** 2`, which call the mode.
     """
     while frame is not None and (frame.f_code.co_filename.startswith(_OURS) or frame.f_code.co_name == _DISPATCH):
         is_dispatch, frame = frame.f_code.co_name == _DISPATCH, frame.f_back
@@ -59,7 +59,7 @@ def caller(frame: FrameType | None) -> FrameType | None:
 
 
 def is_called_by_program(frame: FrameType | None) -> bool:
-    """Return whether the program, or the forward pass of a module, calls what gradcli's own frames stand for."""
+    """Return whether the innermost frame behind gradcli's own is the program's, or the forward pass of a module."""
     frame = caller(frame)
     return frame is not None and (not is_installed(frame.f_code.co_filename) or bool(frames(frame)[1]))
 

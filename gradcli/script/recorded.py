@@ -200,7 +200,7 @@ class _Maker(Operands, Recorded):
         self.copies[q] = copies
         if name is not None and name not in self.inputs and name not in self.computed:
             for other in [n for n, c in self.computed.items() if c is node] if node in copies[:-1] else ():
-                if other not in self.every:  # which is no name of the script's
+                if other not in self.every:  # a name that the script does not have
                     del self.computed[other]
             self.computed[name] = node
             self.names[q] = name

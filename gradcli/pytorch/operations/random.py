@@ -161,7 +161,7 @@ def drop_elements(x: Tensor, p: float, shape: Any = None) -> Tensor:
 
 def drawn_mask(x: Tensor, p: float, sizes: tuple[int, ...]) -> Tensor:
     """Return the mask of a dropout: 1 with probability 1 - p, and 0 otherwise."""
-    draw = DEFAULT.uniform if Mode.tracer is None else np.zeros  # in the order in which x's elements stand in memory
+    draw = DEFAULT.uniform if Mode.tracer is None else np.zeros  # in the order of x's elements in memory
     u = draw(math.prod(sizes), np.float64)
     keep = (u < 1 - p).astype(x._a.dtype)
     mask = new(in_memory(keep, x._a)) if sizes == tuple(x.shape) else of_array(keep.reshape(sizes))

@@ -121,8 +121,9 @@ def not_finite_answer(at: Failure | CallScene, call: Backward) -> Answer | None:
         fixes[words] = None
         changed.setdefault(text.file, (text, []))[1].extend(new)
     changes: list[Change] = [c for text, new in changed.values() for c in text.edited(new)]
-    told = {(c.op, line_at(c.operation.site)): c.words(at) for c in reversed(known)}  # of several on a line, the first
-    reason = f"it arises {'; and '.join(reversed(told.values()))}"
+    # Of several equal operations on a line, the first.
+    reasons = {(c.op, line_at(c.operation.site)): c.words(at) for c in reversed(known)}
+    reason = f"it arises {'; and '.join(reversed(reasons.values()))}"
     return Answer(reason, "; ".join(fixes), changes)
 
 
