@@ -219,6 +219,9 @@ def test_a_claim_of_a_smaller_domain_is_right_with_a_note(cli):
     (found,) = cli("check", "f=log(S/K)", "df/dS=exp(-log(S))", "-f", "json").objects
     assert (found["verdict"], found["note"]) == ("right", "yours is not finite at every point where the derivative is")
     assert "note" not in cli("check", "f=log(x)**2", "df/dx=2*log(x)/x", "-f", "json").objects[0]
+    # A step function of what is nan there: that side is a region as any other.
+    (found,) = cli("check", "f=x**2", "df/dx=2*x+round(sigmoid(sqrt(x)))-1", "-f", "json").objects
+    assert (found["why"], found["at"]["x"] < 0) == ("yours is not finite at every point where the derivative is", True)
 
 
 def test_a_claim_that_is_finite_nowhere_is_wrong(cli):

@@ -69,7 +69,7 @@ def visit_regions(case: Case, points: Named, powers: Mapping[str, int], counts: 
 
 def _is_complete(states: Array) -> bool:
     """Return whether every condition has been seen true and false, and of few conditions every combination."""
-    different, first = np.unique(np.nan_to_num(states), axis=0, return_index=True)
+    different, first = np.unique(states, axis=0, return_index=True)
     if (states.min(axis=1, initial=np.inf) == states.max(axis=1, initial=-np.inf)).any():
         return False
     return len(different) > _JOINT or np.unique(states[first], axis=1).shape[1] >= 2 ** len(different)
@@ -93,7 +93,8 @@ class _Regions:
         Both have the shape (elements, points).
         """
         values = self._values(points)
-        states, differences = np.concatenate(values[: len(self.nodes)]), values[len(self.nodes) :]
+        differences = values[len(self.nodes) :]
+        states = np.nan_to_num(np.concatenate(values[: len(self.nodes)]), nan=np.inf)  # where nan is a state as well
         return states, np.abs(np.concatenate(differences)) if differences else np.empty((0, states.shape[1]))
 
     @cached_property
