@@ -35,6 +35,7 @@ def tidied(nodes: Iterable[Node], kept: Iterable[Node]) -> dict[Node, Node]:
     rules: dict[str, Rule] = {op: _unspread for op, row in OPERATIONS.items() if row.broadcasts}
     rules["reshape"] = lambda node: reshape(operand(node.args[0], "reshape") or node.args[0], node.shape)
     rules["scatter"] = lambda node: _joined(node, alone)
+    rules["median"] = lambda node: node if node.settings[0] else node.args[0]  # that of a number is the number
     return Rewriter(rules, sharing=False, note=note).rewritten(nodes)
 
 

@@ -101,14 +101,9 @@ def _polygamma(w: ArrayWriter, node: Node, args: Sequence[Text]) -> str:
     return f"torch.polygamma({order}, {args[1]})"
 
 
-def _axis(w: ArrayWriter, node: Node, args: Sequence[Text]) -> str:
-    """Write a function along one axis: PyTorch's median knows no more."""
-    axes = node.settings[0]
-    if len(axes) > 1:
-        rest = [i for i in range(len(node.args[0].shape)) if i not in axes]
-        moved = f"torch.permute({args[0]}, {(*rest, *axes)})"
-        return f"torch.median(torch.reshape({moved}, {(*node.shape, -1)}), dim={len(rest)})[0]"
-    return f"torch.median({args[0]}, dim={axes[0]})[0]"
+def _median(w: ArrayWriter, node: Node, args: Sequence[Text]) -> str:
+    axes, ties = node.settings
+    return f"torch.median({args[0]})" if ties == "even" else f"torch.median({args[0]}, dim={axes[0]})[0]"
 
 
 _TORCH = "torch.{}".format
@@ -126,7 +121,7 @@ RULES: dict[str, Rule | str] = {
     "softplus": "torch.logaddexp(torch.zeros_like({0}), {0})",
     "sign": "torch.nan_to_num(torch.sign({}))",
     "prod": _prod,
-    "median": _axis,
+    "median": _median,
     "recurrence": recurrence("torch.unbind({}, dim={})", "torch.stack({}, dim={})"),
     "product_of_others": "unsupported",  # written out
     "argmax": "torch.argmax({}, dim={axis}).double()",

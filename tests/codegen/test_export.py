@@ -120,7 +120,7 @@ LARGER = [
     ("y = max(A, dim=1); z = min(A, dim=0); w = det(A[:3, :3]); q = solve(A[:3, :3], A[3, :3])", {"A": (6, 7)}),
     ("y = x % z; w = floor(x*3); q = heaviside(x, 0.5); r = round(x*4); s = clamp(x, -.5, .5)", {"x": (3,), "z": (3,)}),
     ("y = sort(x); m = median(A, dim=1); w = sort(x, descending=True)", {"x": (7,), "A": (3, 5)}),
-    ("e = median(A, dim=1); t = topk(x, 2)", {"x": (7,), "A": (3, 4)}),
+    ("e = median(A, dim=1)*median(A); t = topk(x, 2); m = median(z)*z", {"x": (7,), "A": (3, 4), "z": ()}),
     ("i = argsort(x); k = argmax(A, 1)*A[:, 0]; j = argmin(A, 0)", {"x": (7,), "A": (3, 5)}),
     ("i = argmax(x); s = i*x; k = argmin(A, 1)*A[:, 0]; m = max(x)", {"x": (40,), "A": (8, 9)}),
     ("y = cumsum(A, axis=0); z = cumprod(A, axis=1)*x; w = cummax(A, axis=1)*x", {"x": (9,), "A": (8, 9)}),
