@@ -165,10 +165,7 @@ def test_what_parts_the_cells_is_seen_in_the_header(monkeypatch, text, chunk):
     [
         ("x0;x1\n1;2\n3;\n", "line 3, column `x1`: the cell is blank"),
         ("x0\tx1\n\t \n", "line 2, column `x0`: the cell is blank"),
-        (
-            "x0;x1\n1,5;2\n",
-            "line 2, column `x0`: `1,5` is not a number\n  write `1.5` where it is a decimal comma",
-        ),
+        ("x0;x1\n1,5;2\n", "line 2, column `x0`: `1,5` is not a number\n  write `1.5` where it is a decimal comma"),
         ("x0;x1\n1,2\n", "line 2: 1 cell, where the header has 2"),
         ("x0\tx1\n1\t2\t3\n", "line 2: 3 cells, where the header has 2"),
         ("x0,x1\n1;2\n", "line 2: 1 cell, where the header has 2"),

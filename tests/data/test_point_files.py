@@ -9,19 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from conftest import HANG, at_most, long
-from point_files import (
-    COLUMNS,
-    SHAPES,
-    VALUES,
-    csv,
-    csv_text,
-    json_lines,
-    npz,
-    parquet,
-    points_first,
-    read,
-    refused,
-)
+from point_files import COLUMNS, SHAPES, VALUES, csv, csv_text, json_lines, npz, parquet, points_first, read, refused
 
 from gradcli.data.formats import create_result, open_points
 

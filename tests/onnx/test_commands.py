@@ -58,10 +58,7 @@ OWN = "onnx::Gemm_0", "input.1", "dense/out:0"  # as exporters of PyTorch and of
 @pytest.fixture
 def named(tmp_path):
     """A model whose names no formula can have; `input_1` would be the identifier of two of them."""
-    nodes = [
-        helper.make_node("Mul", [OWN[0], OWN[1]], ["a.b"]),
-        helper.make_node("Mul", ["a.b", "input_1"], [OWN[2]]),
-    ]
+    nodes = [helper.make_node("Mul", [OWN[0], OWN[1]], ["a.b"]), helper.make_node("Mul", ["a.b", "input_1"], [OWN[2]])]
     inputs = [info(OWN[0], [2]), info(OWN[1], ["n"]), info("input_1", [2])]
     onnx.save(model(nodes, inputs, [info(OWN[2], [2])]), tmp_path / "named.onnx")
     return str(tmp_path / "named.onnx")

@@ -27,11 +27,7 @@ NODES = {
         node("Mul", "x x", "s"),
         node("ScatterElements", "s i p", "y", axis=1),
     ],
-    "scatter that adds": [
-        TOP,
-        node("Exp", "w", "p"),
-        node("ScatterElements", "x i p", "y", axis=1, reduction="add"),
-    ],
+    "scatter that adds": [TOP, node("Exp", "w", "p"), node("ScatterElements", "x i p", "y", axis=1, reduction="add")],
 }
 
 

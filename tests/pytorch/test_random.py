@@ -11,11 +11,7 @@ from random_programs import HEAD, recorded
 from test_scripts import outcome
 
 CONSTANT = "a Jacobian of constants has no history, for PyTorch one that leads to zeros"
-KNOWN = {
-    102: "a softmax's gradient that is 0 but for rounding",
-    128: CONSTANT,
-    186: CONSTANT,
-}
+KNOWN = {102: "a softmax's gradient that is 0 but for rounding", 128: CONSTANT, 186: CONSTANT}
 
 
 @long

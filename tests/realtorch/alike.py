@@ -117,7 +117,7 @@ def same(a: str, b: str) -> bool:
 
 
 def texts() -> dict[str, str]:
-    """Return the samples that need no PyTorch, and 300 of the scripts that are recorded."""
+    """Return the samples that need no PyTorch, and half of the scripts that are recorded."""
     from collection import scripts
 
     import samples

@@ -495,10 +495,7 @@ LAYER = "torch.manual_seed(0)\nlin = torch.nn.Linear(2, 2)\n"
             FUNCTIONAL + "t = torch.tensor([0, 0])\nz = F.cross_entropy(x.expand(2, 2), t)\nz",
             ["one_hot(t, 2)", "t = [0, 0]"],
         ),
-        (
-            "d = torch.arange(8.) / 7\nz = (d[2:4] * x).sum()\nz",
-            ["at d[2:4] = [0.285714, 0.", "x.grad = d[2:4]"],
-        ),
+        ("d = torch.arange(8.) / 7\nz = (d[2:4] * x).sum()\nz", ["at d[2:4] = [0.285714, 0.", "x.grad = d[2:4]"]),
         (
             "d = torch.arange(2.) / 3\nz = (x[:, None] - d.expand(2, 2)).sum()\nz",
             ["expand(d, (2, 2))", "d = [0, 0.3333"],

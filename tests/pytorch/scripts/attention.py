@@ -12,14 +12,10 @@ for name, result in {
     print(name, result.grad_fn.name(), result.shape, [f"{n:.4f}" for n in result.flatten()[:5].tolist()])
 attend(q, k, v, mask).sin().sum().backward()
 print(q.grad, k.grad, v.grad)
-for wrong in (
+told(
     lambda: attend(q[0, 0, 0], k, v), lambda: attend(q, k.double(), v), lambda: attend(q, k, v, mask.long()),
     lambda: attend(q[0], k[0], v[0], mask, is_causal=True),
-):
-    try:
-        print(wrong())
-    except RuntimeError as error:
-        print(error)
+)
 # --- attention in several heads
 torch.manual_seed(0)
 for settings in ({}, {"batch_first": True, "bias": False}, {"kdim": 2, "vdim": 3, "dropout": 0.5}, {"add_bias_kv": True, "add_zero_attn": True}):
@@ -42,18 +38,14 @@ print(attention(*torch.ones(3, 2, 4, dtype=torch.float64)))
 x = torch.zeros(3, 2, 4)
 make = nn.MultiheadAttention
 two = make(4, 2)
-for wrong in (
-    lambda: make(4), lambda: make(4, 0), lambda: make(4, 3), lambda: two(x[0, 0], x, x), lambda: two(x, x[0], x[0]), lambda: two(x[..., :2], x, x),
-    lambda: two(x, x, x[1:]), lambda: make(4, 2, kdim=3)(x, x, x[1:]), lambda: two(x, x, x, is_causal=True),
+told(
+    lambda: make(4), lambda: make(4, 0), lambda: make(4, 3), lambda: two(x[0, 0], x, x), lambda: two(x, x[0], x[0]),
+    lambda: two(x[..., :2], x, x), lambda: two(x, x, x[1:]), lambda: make(4, 2, kdim=3)(x, x, x[1:]), lambda: two(x, x, x, is_causal=True),
     lambda: two(x, x, x, attn_mask=torch.zeros(2, 2)), lambda: two(x, x, x, attn_mask=torch.zeros(3, 3).long()),
     lambda: two(x, x, x, torch.zeros(3, 3)), lambda: two(x, x, x, torch.zeros(3)), lambda: two(x, x, x, attn_mask=torch.zeros(3)),
-    lambda: two(x[0], x[0], x[0], attn_mask=torch.zeros(1, 2, 2)), lambda: two(x, x, x, torch.zeros(2, 3), attn_mask=torch.zeros(3, 3).bool())[0],
-):
-    try:
-        print(wrong())
-    except Exception as error:
-        print(type(error).__name__, error)
-
+    lambda: two(x[0], x[0], x[0], attn_mask=torch.zeros(1, 2, 2)),
+    lambda: two(x, x, x, torch.zeros(2, 3), attn_mask=torch.zeros(3, 3).bool())[0],
+)
 # --- encoder layers of transformers
 torch.manual_seed(0)
 x, weights = torch.randn(2, 3, 4, requires_grad=True), torch.randn(2, 3, 4)
@@ -65,7 +57,6 @@ for settings in ({}, {"norm_first": True}, {"activation": "gelu"}, {"activation"
     print(torch.autograd.grad((y * weights).sum(), x)[0])
 print(layer, [name for name, _ in layer.named_parameters()])
 print(nn.TransformerEncoderLayer(4, 2, 6, dropout=0.0)(x).shape)
-
 # --- an encoder is several layers
 torch.manual_seed(0)
 x, weights = torch.randn(2, 3, 4), torch.randn(2, 3, 4)
@@ -77,7 +68,6 @@ for settings in ({"batch_first": True}, {}, {"batch_first": True, "norm_first": 
 mask = torch.full((3, 3), float("-inf")).triu(1)
 encoder = nn.TransformerEncoder(nn.TransformerEncoderLayer(4, 2, 6, batch_first=True), 2).eval()
 print(encoder(x, mask=mask), encoder)
-
 # --- an encoder layer with another activation
 nn.TransformerEncoderLayer(4, 2, activation="tanh")
 # --- a transformer
@@ -89,11 +79,10 @@ output = net(x, y, tgt_mask=mask)
 print(net, mask, output)
 (output * weights).sum().backward()
 print(net.decoder.layers[0].multihead_attn.in_proj_weight.grad[:2], net.encoder.layers[0].linear1.bias.grad)
-for call in (lambda: net(x[..., :7], y), lambda: net(x[:1], y), lambda: net(x, y[..., :7]), lambda: nn.TransformerDecoderLayer(8, 2, activation="tanh")):
-    try:
-        print(call())
-    except Exception as error:
-        print(type(error).__name__, error)
+told(
+    lambda: net(x[..., :7], y), lambda: net(x[:1], y), lambda: net(x, y[..., :7]),
+    lambda: nn.TransformerDecoderLayer(8, 2, activation="tanh"),
+)
 net = nn.Transformer(8, 2, 1, 2, 16, activation="gelu", norm_first=True)
 print(net(torch.randn(4, 2, 8), torch.randn(3, 2, 8), tgt_key_padding_mask=torch.tensor([[False, False, True], [False, False, False]])))
 decoder = nn.TransformerDecoder(nn.TransformerDecoderLayer(8, 2, 16), 2, norm=nn.LayerNorm(8))

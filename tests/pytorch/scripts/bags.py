@@ -14,13 +14,11 @@ y.pow(2).sum().backward()
 print(y, factors.grad)
 bag = nn.EmbeddingBag(5, 3, mode="sum", padding_idx=-1)
 print(bag, nn.EmbeddingBag(5, 3, max_norm=1.0), bag.weight, bag(rows), nn.EmbeddingBag.from_pretrained(w.detach(), mode="max")(i, o))
-for wrong in (
-    lambda: F.embedding_bag(i, w, o, per_sample_weights=factors), lambda: F.embedding_bag(i, w, o, mode="sum", per_sample_weights=factors[:2]),
-    lambda: F.embedding_bag(i, w), lambda: F.embedding_bag(rows, w, o), lambda: F.embedding_bag(rows, w, mode="other"), lambda: F.embedding_bag(rows[None], w),
-    lambda: F.embedding_bag(i, w, torch.tensor([0, 9])), lambda: F.embedding_bag(i + 5, w, o), lambda: F.embedding_bag(rows.float(), w.detach().long()),
-    lambda: F.embedding_bag(i, w, rows), lambda: F.embedding_bag(i, w, o, mode="sum", per_sample_weights=factors.double()),
-):
-    try:
-        print(wrong())
-    except Exception as error:
-        print(type(error).__name__, error)
+told(
+    lambda: F.embedding_bag(i, w, o, per_sample_weights=factors),
+    lambda: F.embedding_bag(i, w, o, mode="sum", per_sample_weights=factors[:2]), lambda: F.embedding_bag(i, w),
+    lambda: F.embedding_bag(rows, w, o), lambda: F.embedding_bag(rows, w, mode="other"), lambda: F.embedding_bag(rows[None], w),
+    lambda: F.embedding_bag(i, w, torch.tensor([0, 9])), lambda: F.embedding_bag(i + 5, w, o),
+    lambda: F.embedding_bag(rows.float(), w.detach().long()), lambda: F.embedding_bag(i, w, rows),
+    lambda: F.embedding_bag(i, w, o, mode="sum", per_sample_weights=factors.double()),
+)

@@ -13,13 +13,11 @@ for how in (True, False):
     print(checkpoint_sequential(net, 2, x, use_reentrant=how))
 # --- what is printed when a function is called again
 from torch.utils.checkpoint import checkpoint
-
 def run(a, b, scale=2.0):
     print("begun")
     c = (a * b * scale).exp()
     print("computed")
     return c, a + b
-
 a, b = torch.tensor(1.0, requires_grad=True), torch.tensor(2.0)
 for how, settings in ((False, {"scale": 0.5}), (True, {})):
     a.grad = None

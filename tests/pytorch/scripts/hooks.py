@@ -2,21 +2,13 @@
 class Scaled(nn.Module):
     def forward(self, x, scale=1.0, *, mask=None):
         return x * scale if mask is None else x * scale * mask
-
-
 m, x, mask = Scaled(), torch.ones(1, 2), torch.tensor([1.0, 0.0])
-
-
 def before(module, args, kwargs):
     print("before", type(module).__name__, args, kwargs)
     return args, {**kwargs, "scale": 3.0}
-
-
 def behind(module, args, kwargs, result):
     print("behind", args, kwargs, result)
     return result + 1
-
-
 handles = m.register_forward_pre_hook(before, with_kwargs=True), m.register_forward_hook(behind, with_kwargs=True)
 print(m(x, mask=mask), m(x=x))
 for handle in handles:
@@ -31,16 +23,11 @@ m(x, scale=2.0)
 for wrong in (lambda module, a, k: (a,), lambda module, a, k: [a, k]):
     m = Scaled()
     m.register_forward_pre_hook(wrong, with_kwargs=True)
-    try:
-        m(x)
-    except RuntimeError as error:
-        print(error)
+    told(lambda: m(x))
 # --- hooks before a backward
 def before(module, grads):
     print("before", type(module).__name__, grads)
     return (grads[0] * 10,)
-
-
 m, x = nn.Linear(2, 2), torch.ones(1, 2, requires_grad=True)
 nn.init.ones_(m.weight)
 handle = m.register_full_backward_pre_hook(before)
@@ -61,10 +48,7 @@ print(m.weight.grad)
 for wrong in (3, (1, 2), torch.ones(1)):
     m = nn.Linear(2, 2)
     m.register_full_backward_pre_hook(lambda module, grads: wrong)
-    try:
-        m(torch.ones(1, 2)).sum().backward()
-    except (RuntimeError, TypeError) as error:
-        print(error)
+    told(lambda: m(torch.ones(1, 2)).sum().backward())
 # --- hooks of all layers before and behind a backward
 net = nn.Sequential(nn.Linear(2, 3), nn.ReLU(), nn.Linear(3, 1))
 for p in net.parameters():
@@ -76,21 +60,16 @@ for name, m in net.named_children():
 net(torch.ones(1, 2)).sum().backward()
 # --- gradients of a backward that is once differentiable
 from torch.autograd.function import once_differentiable
-
-
 class Product(torch.autograd.Function):
     @staticmethod
     def forward(ctx, x, y):
         ctx.save_for_backward(x, y)
         return x * y
-
     @staticmethod
     @once_differentiable
     def backward(ctx, g):
         x, y = ctx.saved_tensors
         return y * g, x * g
-
-
 a, b = torch.tensor(2.0, requires_grad=True), torch.tensor(3.0, requires_grad=True)
 print(torch.autograd.grad(Product.apply(a, b), (a, b), create_graph=True))
 first, second = torch.autograd.grad(Product.apply(a, b) ** 2, (a, b), create_graph=True)

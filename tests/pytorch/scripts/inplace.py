@@ -6,109 +6,12 @@ x.zero_(); print(x); x.fill_(3); print(x); x.copy_(torch.tensor([5., 6.])); prin
 x.clamp_(max=5.5); print(x); x.neg_(); print(x); x.abs_(); print(x); x.sqrt_(); print(x); x.pow_(2); print(x); x.exp_(); print(x)
 x += 1; x -= 1; x *= 2; x /= 2; x **= 2
 print(x, x._version)
-# --- views share memory
-x = torch.zeros(2, 3)
-y = x.view(6)
-y[0] = 1
-x[1] = 5
-print(x, y)
-z = x.t()
-z[0, 0] = 9
-print(x, x[0], x[:, 1:])
-r = x.reshape(3, 2); r[0, 0] = 7
-print(x[0, 0], x.expand(2, 2, 3).shape)
-# --- clone does not
-x = torch.ones(2)
-y = x.clone(); z = x
-y[0] = 5; z[1] = 6
-print(x, y, z)
-# --- numpy shares memory
-import numpy as np
-a = np.zeros(3)
-t = torch.from_numpy(a)
-a[0] = 1; t[1] = 2
-print(a, t)
-u = torch.ones(2)
-n = u.numpy(); n[0] = 7; u += 1
-print(n, u, type(n), n.dtype)
-print(torch.tensor(a), torch.as_tensor(a), torch.tensor(a, dtype=torch.float32))
-# --- in place on an intermediate
-x = torch.tensor([1., 2.], requires_grad=True)
-y = x * 2
-y += 1
-y.mul_(3)
-print(y)
-y.sum().backward()
-print(x.grad)
-# --- relu in place
-x = torch.tensor([-1., 2.], requires_grad=True)
-y = x * 2
-y.relu_()
-print(y)
-y.sum().backward()
-print(x.grad)
 # --- sigmoid and exp in place
 x = torch.tensor([-1., 2.], requires_grad=True)
 y = (x * 1).sigmoid_().exp_()
 print(y)
 y.sum().backward()
 print(x.grad)
-# --- a view changed
-x = torch.tensor([1., 2., 3.], requires_grad=True)
-y = x * 2
-v = y[1:]
-v *= 10
-print(y, v)
-y.sum().backward()
-print(x.grad)
-# --- elements assigned
-x = torch.tensor([1., 2., 3.], requires_grad=True)
-y = x * 2
-y[0] = x[1] * x[2]
-y[1:] = 0
-print(y)
-y.sum().backward()
-print(x.grad)
-# --- rows assigned
-x = torch.tensor([1., 2.], requires_grad=True)
-m = torch.zeros(2, 2)
-m[0] = x
-m[1] = x ** 2
-print(m)
-(m * torch.tensor([[1., 2.], [3., 4.]])).sum().backward()
-print(x.grad)
-# --- columns and blocks
-x = torch.tensor([1., 2.], requires_grad=True)
-m = torch.zeros(3, 3)
-m[:, 1] = 5
-m[1:, 1:] = x
-m[0, 2] = x[0] * 3
-print(m)
-m.sum().backward()
-print(x.grad)
-# --- masks assigned
-x = torch.tensor([1., -2., 3.], requires_grad=True)
-y = x * 1
-y[y < 0] = 0
-print(y)
-y.sum().backward()
-print(x.grad)
-# --- indices assigned
-x = torch.arange(5.)
-x[[0, 2]] = -1
-x[torch.tensor([1])] = torch.tensor([9.])
-print(x)
-x[x > 3] *= 2
-print(x)
-m = torch.zeros(2, 3)
-m[0, [0, 2]] = 1
-m[torch.arange(2), torch.tensor([1, 1])] = 7
-print(m)
-# --- masked_fill
-x = torch.tensor([1., -2., 3.], requires_grad=True)
-y = x.masked_fill(x < 0, 0.)
-y.sum().backward()
-print(y, x.grad)
 # --- version
 x = torch.zeros(2)
 print(x._version); x += 1; print(x._version); x[0] = 1; print(x._version); y = x.view(2); y += 1; print(x._version, y._version, x.detach()._version, x.data._version)
@@ -131,58 +34,6 @@ x = torch.tensor([1., -2.], requires_grad=True)
 y = torch.relu(x * 1)
 y += 1
 y.sum().backward()
-# --- a leaf in no_grad
-w = torch.ones(2, requires_grad=True)
-with torch.no_grad():
-    w -= 0.5
-    w[0] = 3
-    w.mul_(2)
-print(w, w.is_leaf, w.requires_grad)
-# --- fill in the graph
-x = torch.tensor([1., 2.], requires_grad=True)
-y = x * 2
-y[0].fill_(7)
-print(y)
-y.sum().backward()
-print(x.grad)
-y = x * 3
-y.zero_()
-print(y)
-# --- detach_
-x = torch.tensor([1., 2.], requires_grad=True)
-y = x * 2
-y.detach_()
-print(y, y.requires_grad)
-# --- copy_ passes on
-a = torch.tensor([1., 2.], requires_grad=True)
-b = torch.zeros(2)
-b.copy_(a)
-print(b)
-(b * 3).sum().backward()
-print(a.grad)
-# --- squeeze and unsqueeze views
-x = torch.zeros(2, 1)
-y = x.squeeze()
-y[0] = 1
-z = x.unsqueeze(0)
-z[0, 1, 0] = 2
-print(x, y.shape, z.shape)
-# --- list of rows
-x = torch.ones(2, 2)
-for row in x:
-    row += 1
-print(x)
-# --- tanh result changed
-x = torch.tensor([1., 2.], requires_grad=True)
-y = torch.tanh(x)
-y[0] = 0
-y.sum().backward()
-# --- view of a leaf
-x = torch.ones(2, 2, requires_grad=True)
-x.view(4).add_(1)
-# --- out of a shape
-m = torch.zeros(2, 2)
-m[0] = torch.ones(3)
 # --- what a result was made of is kept, not the result
 x = torch.tensor([0.25, 0.5], requires_grad=True)
 for f in (torch.asin, torch.acos, torch.erf, torch.erfc, torch.log2, torch.log10, F.hardsigmoid, F.softsign):
@@ -193,11 +44,6 @@ net = nn.Sequential(nn.LayerNorm(2), nn.ReLU(inplace=True))
 y = net(x)
 y *= 2
 print(y.grad_fn.next_functions)
-# --- a result changed again
-y = torch.tensor([0.25, 0.5], requires_grad=True) * 1
-y.relu_()
-y -= 0.1
-y.sum().backward()
 # --- a choice of numbers changed
 x = torch.tensor([0.25, 0.5], requires_grad=True) * 1
 y = x.gather(0, torch.tensor([0]))
@@ -212,8 +58,6 @@ def changed(change, x=torch.tensor([1.0, 2.0], requires_grad=True)):
     y.register_hook(lambda g: print("after", g))
     (y * 5).sum().backward()
     print(y.grad, y.retains_grad)
-
-
 changed(lambda y: y.mul_(2))
 changed(lambda y: y[0].mul_(2))
 changed(lambda y: y.__setitem__(0, 7.0))
@@ -259,9 +103,6 @@ m=M(); m.register_full_backward_hook(lambda m,gi,go: print(gi,go))
 a=torch.ones(2,requires_grad=True)
 m(torch.ones(2), a).sum().backward()
 m(a, torch.ones(2,dtype=torch.float64), 3, torch.tensor([True,False])).sum().backward()
-def told(make):
-    try: print(make())
-    except Exception as error: print(error)
 for f in (lambda v: v[0].view(-1), lambda v: v[0][1:], lambda v: v[0].unsqueeze(0), lambda v: v[0].t(), lambda v: v[0].view(-1)[1:], lambda v: v[0], lambda v: v[0][0]):
     x=torch.arange(6.).view(2,3).requires_grad_().clone(); told(lambda: f(x.unbind()).mul_(2)); x=torch.arange(6.).view(2,3).requires_grad_().clone(); told(lambda: f(x.split(1)[0]).mul_(2) is None)
 class I(torch.autograd.Function):
@@ -270,9 +111,9 @@ class I(torch.autograd.Function):
     @staticmethod
     def backward(ctx,g): return g.view(2,3)
 x=torch.ones(2,3,requires_grad=True)*1
-told(lambda: I.apply(x)[1:].mul_(2)); told(lambda: I.apply(x).view(3,2).mul_(2)); told(lambda: I.apply(x).mul_(2))
+told(lambda: I.apply(x)[1:].mul_(2), lambda: I.apply(x).view(3,2).mul_(2), lambda: I.apply(x).mul_(2))
 with torch.no_grad(): y=x.view(-1)
-told(lambda: y[1:].mul_(2)); told(lambda: y.mul_(2))
+told(lambda: y[1:].mul_(2), lambda: y.mul_(2))
 print(torch.autograd.grad((a*a).sum(), a, None, True, False, True, True), torch.autograd.grad((a*a).sum(), a, only_inputs=True))
 # --- views that a change of their base leaves behind
 def told(name, use):
@@ -354,61 +195,34 @@ told("of numbers", lambda: c.mul_(w))
 y.mul_(2)
 told("left behind", lambda: b*2)
 print(b, c*2)
-
 # --- an operand that shows what is written
-import torch
-
-
 def tell(what, x):
     try:
         what(x)
     except RuntimeError as error:
         print(error)
     print(x)
-
-
 def shift(x):
     x[1:] = x[:-1]
-
-
 def picked(x):
     x[torch.tensor([0, 1, 2])] = x[1:4]
-
-
 for what in (
-    shift,
-    picked,
-    lambda x: x[1:].add_(x[:-1]),
-    lambda x: x[:3].copy_(x[3:]),
-    lambda x: x.copy_(x),
-    lambda x: x.mul_(x),
-    lambda x: x.mul_(x[0]),
-    lambda x: x.view(2, 3).add_(x[:3]),
-    lambda x: x[::2].add_(x[1::2]),
-    lambda x: torch.exp(x[:3], out=x[2:5]),
+    shift, picked, lambda x: x[1:].add_(x[:-1]), lambda x: x[:3].copy_(x[3:]), lambda x: x.copy_(x), lambda x: x.mul_(x),
+    lambda x: x.mul_(x[0]), lambda x: x.view(2, 3).add_(x[:3]), lambda x: x[::2].add_(x[1::2]), lambda x: torch.exp(x[:3], out=x[2:5]),
     lambda x: x[:3].lerp_(x[1:4], 0.5),
 ):
     tell(what, torch.arange(6.0))
 for what in (
-    lambda m: m.copy_(m.t()),
-    lambda m: m.add_(m.t()),
-    lambda m: m.t().add_(m.t()),
-    lambda m: m[:, 0].add_(m[:, 1]),
-    lambda m: m[:2].masked_fill_(m[1:] > 4, 0),
-    lambda m: m.copy_(m.flip(0)),
+    lambda m: m.copy_(m.t()), lambda m: m.add_(m.t()), lambda m: m.t().add_(m.t()), lambda m: m[:, 0].add_(m[:, 1]),
+    lambda m: m[:2].masked_fill_(m[1:] > 4, 0), lambda m: m.copy_(m.flip(0)),
 ):
     tell(what, torch.arange(9.0).view(3, 3))
 w = torch.ones(4, requires_grad=True)
 h = w * 1
 tell(lambda x: x[1:].add_(x[:-1]), h)
 # --- data that is assigned before a backward
-import torch
-
-
 def L(*values):
     return torch.tensor([float(v) for v in values], requires_grad=True)
-
-
 # A backward reads the numbers that an operand has then; what it keeps of a result are those of the forward.
 x = L(1, 2, 3)
 y = x * x
@@ -500,15 +314,11 @@ W.data = torch.tensor([[1.0, 2.0], [3.0, 4.0]])
 y.sum().backward()
 print("a matrix", x.grad.tolist(), W.grad.tolist())
 # --- data of another size before a backward
-import torch
-
 x = torch.tensor([1.0, 2.0, 3.0], requires_grad=True)
 y = x * x
 x.data = torch.ones(2)
 y.sum().backward()
 # --- data assigned, and a change in place before a backward
-import torch
-
 x = torch.tensor([1.0, 2.0, 3.0], requires_grad=True)
 h = x * 1
 y = h * h
@@ -516,7 +326,6 @@ h.data = torch.ones(3)
 h.add_(1)
 y.sum().backward()
 # --- leaves that are views
-import torch
 def tried(name, f):
     try: f(); print(name, "fine")
     except RuntimeError as e: print(name, e)

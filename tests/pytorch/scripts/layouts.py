@@ -12,8 +12,6 @@ def show(name, f, *shapes):
     first = torch.autograd.grad(y, xs, torch.ones(y.shape), create_graph=True)
     again = torch.autograd.grad(sum((t * t).sum() for t in first if t.requires_grad), xs, allow_unused=True)
     print(name, y.stride(), *(t.stride() for t in first), *(t if t is None else t.stride() for t in again))
-
-
 show("mm", lambda a, b: a @ b, (2, 3), (3, 4))
 show("mm of a transposed", lambda a, b: a @ b.t(), (2, 3), (4, 3))
 show("mm of two transposed", lambda a, b: a.t() @ b.mT, (3, 2), (4, 3))
@@ -32,8 +30,6 @@ def show(name, f, *shapes):
     xs = [torch.ones(*shape, requires_grad=True) for shape in shapes]
     y = f(*xs)
     print(name, y.stride(), *(g.stride() for g in torch.autograd.grad(y, xs, torch.ones(y.shape))))
-
-
 show("conv2d", lambda x, w, b: F.conv2d(x, w, b, padding=1), (2, 2, 4, 4), (3, 2, 3, 3), (3,))
 show("of groups", lambda x, w: F.conv2d(x, w, padding=1, groups=2), (2, 4, 4, 4), (4, 2, 3, 3))
 show("conv1d", lambda x, w: F.conv1d(x, w, padding=2), (2, 2, 4), (3, 2, 3))
@@ -59,7 +55,6 @@ for kind in (nn.LSTM, nn.GRU, nn.RNN, nn.LSTMCell, nn.GRUCell):
     print(kind.__name__, [t.stride() for t in g], torch.cat([t.view(-1) for t in h]).shape)
 # --- gradients of functions
 from torch.func import functional_call, grad, jacrev, vjp, vmap
-
 net = nn.Sequential(nn.Linear(3, 4), nn.Tanh(), nn.Linear(4, 2))
 p, x = dict(net.named_parameters()), torch.ones(5, 3)
 loss = lambda p, x: functional_call(net, p, (x,)).pow(2).sum()
@@ -72,8 +67,6 @@ print(grad(lambda w: (x @ w.t()).sum())(w).stride(), vjp(lambda w: x @ w.t(), w)
 # --- elementwise results
 def show(*xs):
     print(*((tuple(x.shape), x.stride(), x.is_contiguous()) for x in xs))
-
-
 v, m = torch.arange(3.0), torch.arange(24.0).reshape(2, 3, 4)
 row, p = v.expand(2, 3), m.permute(2, 0, 1)
 show(row.clone(), row * 2, row + row, row.exp(), row.contiguous(), torch.ones_like(row), v[:, None].expand(3, 2).clone())

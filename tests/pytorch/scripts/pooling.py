@@ -17,11 +17,7 @@ print(pool, unpool, nn.MaxUnpool1d(2, 3, 1), unpool(y, i), unpool(y, i, output_s
 print(nn.MaxUnpool1d(2)(*F.max_pool1d(x[0], 2, return_indices=True)))
 (unpool(y, i) * torch.arange(32.0).reshape(2, 1, 4, 4)).sum().backward()
 print(x.grad)
-for wrong in (lambda: unpool(y, i, output_size=(9, 9)), lambda: unpool(y, i.float()), lambda: unpool(y, i[..., :1]), lambda: unpool(y, i + 10)):
-    try:
-        print(wrong())
-    except Exception as error:
-        print(type(error).__name__, error)
+told(lambda: unpool(y, i, output_size=(9, 9)), lambda: unpool(y, i.float()), lambda: unpool(y, i[..., :1]), lambda: unpool(y, i + 10))
 # --- windows over three axes
 torch.manual_seed(0)
 v = torch.randn(1, 2, 4, 4, 4, requires_grad=True)
@@ -32,14 +28,10 @@ print(F.max_pool3d(v[0], 2).grad_fn.name(), F.conv3d(v, torch.ones(1, 2, 2, 2, 2
 (largest.sum() * means.sum()).backward()
 print(v.grad[0, 0, 0])
 for f in (F.max_pool3d, F.avg_pool3d):
-    for call in (
-        lambda: f(torch.ones(2, 2, 2), 2), lambda: f(v, (2, 2)), lambda: f(v, 2, padding=2), lambda: f(v, 5), lambda: f(v, 0), lambda: f(v, 2, 0),
-        lambda: f(v.long(), 2).dtype, lambda: f(v.bool(), 2), lambda: f(v, -1),
-    ):
-        try:
-            print(call())
-        except Exception as error:
-            print(type(error).__name__, error)
+    told(
+        lambda: f(torch.ones(2, 2, 2), 2), lambda: f(v, (2, 2)), lambda: f(v, 2, padding=2), lambda: f(v, 5), lambda: f(v, 0),
+        lambda: f(v, 2, 0), lambda: f(v.long(), 2).dtype, lambda: f(v.bool(), 2), lambda: f(v, -1),
+    )
 # --- blocks of pictures as columns
 x = torch.arange(16.0).reshape(1, 1, 4, 4).requires_grad_()
 print(nn.Unfold(3, padding=1), nn.Fold((4, 5), (2, 2), stride=2), F.unfold(x, 2, stride=2), F.unfold(x, (2, 3), padding=1, dilation=1, stride=2))
@@ -47,17 +39,14 @@ picture = F.fold(F.unfold(x, 3), (4, 4), 3)
 print(picture, F.unfold(x[0], 2).shape, F.fold(F.unfold(x[0], 2), (4, 4), 2).grad_fn.name())
 (picture**2).sum().backward()
 print(x.grad, nn.Fold(3, 2)(nn.Unfold(2)(x[..., :3, :3])))
-for call in (
+told(
     lambda: F.unfold(torch.ones(3, 3), 2), lambda: F.unfold(torch.ones(1, 1, 3, 3), 5), lambda: F.unfold(torch.ones(1, 1, 3, 3, 3), 2),
-    lambda: F.fold(torch.ones(1, 3, 4), (3, 3), 2), lambda: F.fold(torch.ones(1, 4, 5), (3, 3), 2), lambda: F.fold(torch.ones(4), (3, 3), 2),
-    lambda: F.unfold(torch.ones(1, 1, 3, 3).long(), 2), lambda: F.unfold(torch.ones(1, 1, 3, 3), 2, padding=-1),
-    lambda: F.unfold(torch.ones(1, 1, 3, 3), 0), lambda: F.unfold(torch.ones(1, 1, 3, 3), (1, 2, 3)), lambda: F.unfold(torch.ones(1, 1, 3, 3), 2, stride=0),
+    lambda: F.fold(torch.ones(1, 3, 4), (3, 3), 2), lambda: F.fold(torch.ones(1, 4, 5), (3, 3), 2),
+    lambda: F.fold(torch.ones(4), (3, 3), 2), lambda: F.unfold(torch.ones(1, 1, 3, 3).long(), 2),
+    lambda: F.unfold(torch.ones(1, 1, 3, 3), 2, padding=-1), lambda: F.unfold(torch.ones(1, 1, 3, 3), 0),
+    lambda: F.unfold(torch.ones(1, 1, 3, 3), (1, 2, 3)), lambda: F.unfold(torch.ones(1, 1, 3, 3), 2, stride=0),
     lambda: F.unfold(torch.ones(1, 1, 3, 3), 2, dilation=0),
-):
-    try:
-        print(call())
-    except Exception as error:
-        print(type(error).__name__, error)
+)
 # --- pictures at the points of a grid
 maps = torch.tensor([[[1.0, 0.2, 0.1], [0.0, 0.8, -0.1]], [[0.5, 0.0, 0.0], [0.3, 0.5, 0.0]]], requires_grad=True)
 x = torch.arange(32.0).reshape(2, 1, 4, 4).requires_grad_()
@@ -77,14 +66,11 @@ for mode in ("nearest", "bilinear", "bicubic"):
             print(y, of_picture.sum(), of_picture[0], (of_points * 1e6).round() / 1e6 + 0)
 (F.grid_sample(x, grid) ** 2).sum().backward()
 print(x.grad, maps.grad)
-for call in (
-    lambda: F.grid_sample(x, grid[0]), lambda: F.grid_sample(x, grid[:1]), lambda: F.grid_sample(x, grid, mode="x"), lambda: F.grid_sample(x, grid, padding_mode="x"),
-    lambda: F.affine_grid(maps, (2, 1, 3)), lambda: F.affine_grid(maps[0], (2, 1, 3, 3)), lambda: F.affine_grid(maps, (2, 1, 0, 3)), lambda: F.affine_grid(maps, (1, 1, 3, 3)),
-):
-    try:
-        print(call())
-    except Exception as error:
-        print(type(error).__name__, error)
+told(
+    lambda: F.grid_sample(x, grid[0]), lambda: F.grid_sample(x, grid[:1]), lambda: F.grid_sample(x, grid, mode="x"),
+    lambda: F.grid_sample(x, grid, padding_mode="x"), lambda: F.affine_grid(maps, (2, 1, 3)), lambda: F.affine_grid(maps[0], (2, 1, 3, 3)),
+    lambda: F.affine_grid(maps, (2, 1, 0, 3)), lambda: F.affine_grid(maps, (1, 1, 3, 3)),
+)
 # --- maxima of windows of unequal sizes
 torch.manual_seed(0)
 x = torch.randn(2, 3, 7, 5, requires_grad=True)

@@ -73,14 +73,10 @@ for x, y in DataLoader(Squares(), batch_size=2, drop_last=True):
 print(torch.rand(1))
 # --- random split
 from torch.utils.data import DataLoader, TensorDataset, random_split
-
 torch.manual_seed(0)
 d = TensorDataset(torch.arange(10.0), torch.arange(10))
 for sizes in ([7, 3], [0.8, 0.2], [1 / 3, 1 / 3, 1 / 3], [0.25, 0.25, 0.25, 0.25], (10,), [5, 4]):
-    try:
-        print([(len(part), part.indices) for part in random_split(d, sizes)])
-    except ValueError as e:
-        print(e)
+    told(lambda: [(len(part), part.indices) for part in random_split(d, sizes)])
 a, b = random_split(d, [7, 3], generator=torch.Generator().manual_seed(42))
 for x, y in DataLoader(a, batch_size=3, shuffle=True):
     print(x, y)
@@ -113,15 +109,11 @@ for loader in (
     DataLoader(five, batch_sampler=BatchSampler(SequentialSampler(five), 3, False)), DataLoader(five, 3, shuffle=True),
 ):
     print(list(loader), type(loader.sampler), loader.batch_size)
-for wrong in (
+told(
     lambda: DataLoader(five, shuffle=True, sampler=Backwards()), lambda: DataLoader(Numbers(0), shuffle=True),
     lambda: DataLoader(five, 3, batch_sampler=Backwards()), lambda: ConcatDataset([]), lambda: five[-9],
     lambda: WeightedRandomSampler([1.0], 0),
-):
-    try:
-        wrong()
-    except Exception as e:
-        print(type(e).__name__, e)
+)
 # --- the module of random numbers
 torch.random.manual_seed(2022)
 state = torch.random.get_rng_state()
