@@ -10,9 +10,8 @@ import pytest
 pytest.importorskip("torch", reason="the tests of --torch need PyTorch")
 sys.path.append(str(Path(__file__).parents[1] / "script"))
 
-from broken import BROKEN, IN_WORDS
+from broken import BROKEN, DETACHED, IN_WORDS, SLIPS
 from causes import CAUSES
-from detached import DETACHED, SLIPS
 
 from tests.realtorch.alike import WAYS, listed, said, same, seeded, told
 

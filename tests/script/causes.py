@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from detached import HEAD
+from broken import HEAD
 
 from gradcli.process.script import Script
 from gradcli.pytorch.session import run

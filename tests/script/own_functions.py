@@ -21,13 +21,7 @@ class Swish(Function):
         return g * (s + x * s * (1 - s))
 
 
-class SwishBad(Function):
-    @staticmethod
-    def forward(ctx, x):
-        s = torch.sigmoid(x)
-        ctx.save_for_backward(x, s)
-        return x * s
-
+class SwishBad(Swish):
     @staticmethod
     def backward(ctx, g):
         _, s = ctx.saved_tensors
@@ -90,18 +84,6 @@ class ScaleBad(Function):
         return -g * ctx.k, None
 
 
-class PolarBad(Function):
-    @staticmethod
-    def forward(ctx, r, t):
-        ctx.save_for_backward(r, t)
-        return r * torch.cos(t), r * torch.sin(t)
-
-    @staticmethod
-    def backward(ctx, gx, gy):
-        r, t = ctx.saved_tensors
-        return gx * torch.cos(t), -gx * r * torch.sin(t) + gy * r * torch.cos(t)
-
-
 class Polar(Function):
     @staticmethod
     def forward(ctx, r, t):
@@ -112,6 +94,13 @@ class Polar(Function):
     def backward(ctx, gx, gy):
         r, t = ctx.saved_tensors
         return gx * torch.cos(t) + gy * torch.sin(t), -gx * r * torch.sin(t) + gy * r * torch.cos(t)
+
+
+class PolarBad(Polar):
+    @staticmethod
+    def backward(ctx, gx, gy):
+        r, t = ctx.saved_tensors
+        return gx * torch.cos(t), -gx * r * torch.sin(t) + gy * r * torch.cos(t)
 
 
 class MatMul(Function):
@@ -126,12 +115,7 @@ class MatMul(Function):
         return g @ b.T, a.T @ g
 
 
-class MatMulBad(Function):
-    @staticmethod
-    def forward(ctx, a, b):
-        ctx.save_for_backward(a, b)
-        return a @ b
-
+class MatMulBad(MatMul):
     @staticmethod
     def backward(ctx, g):
         a, b = ctx.saved_tensors
@@ -177,13 +161,7 @@ class CrossEntropy(Function):
         return g * d / len(t), None
 
 
-class CrossEntropyBad(Function):
-    @staticmethod
-    def forward(ctx, z, t):
-        p = torch.softmax(z, 1)
-        ctx.save_for_backward(p, t)
-        return -torch.log(p[torch.arange(len(t)), t]).mean()
-
+class CrossEntropyBad(CrossEntropy):
     @staticmethod
     def backward(ctx, g):
         p, t = ctx.saved_tensors
@@ -206,13 +184,7 @@ class InNumpy(Function):
         return g * torch.from_numpy(np.sin(a) + a * np.cos(a))
 
 
-class InNumpyBad(Function):
-    @staticmethod
-    def forward(ctx, x):
-        a = x.detach().numpy()
-        ctx.save_for_backward(x)
-        return torch.from_numpy(np.sin(a) * a)
-
+class InNumpyBad(InNumpy):
     @staticmethod
     def backward(ctx, g):
         (x,) = ctx.saved_tensors
@@ -238,16 +210,7 @@ class LayerNorm(Function):
         return gx, (g * h).sum(0), g.sum(0), None
 
 
-class LayerNormBad(Function):
-    @staticmethod
-    def forward(ctx, x, w, b, eps):
-        m = x.mean(-1, keepdim=True)
-        v = ((x - m) ** 2).mean(-1, keepdim=True)
-        r = torch.rsqrt(v + eps)
-        h = (x - m) * r
-        ctx.save_for_backward(h, w, r)
-        return h * w + b
-
+class LayerNormBad(LayerNorm):
     @staticmethod
     def backward(ctx, g):
         h, w, r = ctx.saved_tensors
@@ -286,14 +249,7 @@ class Huber(Function):
         return g * torch.clamp(r, -ctx.d, ctx.d), None
 
 
-class HuberBad(Function):
-    @staticmethod
-    def forward(ctx, r, d):
-        ctx.save_for_backward(r)
-        ctx.d = d
-        a = r.abs()
-        return torch.where(a <= d, 0.5 * r**2, d * (a - 0.5 * d)).sum()
-
+class HuberBad(Huber):
     @staticmethod
     def backward(ctx, g):
         (r,) = ctx.saved_tensors
@@ -367,12 +323,7 @@ class Stack(Function):
         return tuple(g[i] for i in range(ctx.n))
 
 
-class StackBad(Function):
-    @staticmethod
-    def forward(ctx, *xs):
-        ctx.n = len(xs)
-        return torch.stack(xs)
-
+class StackBad(Stack):
     @staticmethod
     def backward(ctx, g):
         return tuple(g[0] for i in range(ctx.n))
@@ -390,13 +341,7 @@ class InPlace(Function):
         return 2 * g
 
 
-class InPlaceBad(Function):
-    @staticmethod
-    def forward(ctx, x):
-        x.mul_(2)
-        ctx.mark_dirty(x)
-        return x
-
+class InPlaceBad(InPlace):
     @staticmethod
     def backward(ctx, g):
         return g
@@ -415,13 +360,7 @@ class Branch(Function):
         return 2 * x * g if ctx.pos else 3 * x**2 * g
 
 
-class BranchBad(Function):
-    @staticmethod
-    def forward(ctx, x):
-        ctx.pos = bool(x.sum() > 0)
-        ctx.save_for_backward(x)
-        return x**2 if ctx.pos else x**3
-
+class BranchBad(Branch):
     @staticmethod
     def backward(ctx, g):
         (x,) = ctx.saved_tensors
@@ -482,12 +421,7 @@ class Squares(Function):
         return d / a.numel(), -d / a.numel()
 
 
-class SquaresBad(Function):
-    @staticmethod
-    def forward(ctx, a, b):
-        ctx.save_for_backward(a, b)
-        return ((a - b) ** 2).mean()
-
+class SquaresBad(Squares):
     @staticmethod
     def backward(ctx, g):
         a, b = ctx.saved_tensors
@@ -509,12 +443,7 @@ class Convolution(Function):
         return gx, gw
 
 
-class ConvolutionBad(Function):
-    @staticmethod
-    def forward(ctx, x, w):
-        ctx.save_for_backward(x, w)
-        return torch.nn.functional.conv1d(x, w, padding=1)
-
+class ConvolutionBad(Convolution):
     @staticmethod
     def backward(ctx, g):
         x, w = ctx.saved_tensors
@@ -551,13 +480,7 @@ class Power(Function):
         return g * n * x ** (n - 1), None
 
 
-class PowerBad(Function):
-    @staticmethod
-    def forward(ctx, x, cfg):
-        ctx.cfg = cfg
-        ctx.save_for_backward(x)
-        return x ** cfg["n"]
-
+class PowerBad(Power):
     @staticmethod
     def backward(ctx, g):
         (x,) = ctx.saved_tensors

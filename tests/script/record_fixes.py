@@ -14,11 +14,10 @@ from pathlib import Path
 sys.path.append(str(Path(__file__).parents[2]))
 sys.path.append(str(Path(__file__).parents[1]))
 sys.path.append(str(Path(__file__).parents[1] / "pytorch"))
-from broken import BROKEN, ERRORS, IN_WORDS
+from broken import BROKEN, DETACHED, ERRORS, FIXES, IN_WORDS, SILENT, SLIPS, Silent, shown
 from causes import CAUSES
 from causes import told as said_of
 from collection import forked
-from detached import DETACHED, FIXES, SILENT, SLIPS, Silent, shown
 
 from gradcli.process.script import Script
 from gradcli.pytorch.record import Recorder

@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 
 import pytest
+from broken import FIXES, shown
 from causes import CAUSES, COLLECTED, told
 from conftest import some
-from detached import FIXES, shown
 from test_fixes import error_of
 
 from gradcli.record.naming import Names

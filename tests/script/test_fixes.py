@@ -11,10 +11,9 @@ import json
 import traceback
 
 import pytest
-from broken import BROKEN, ERRORS, IN_WORDS
+from broken import BROKEN, DETACHED, ERRORS, FIXES, IN_WORDS, SLIPS, shown
 from causes import CAUSES
 from conftest import some
-from detached import DETACHED, FIXES, SLIPS, shown
 
 from gradcli.guide.topics import topics
 from gradcli.process.script import Script
