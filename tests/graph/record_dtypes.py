@@ -1,44 +1,34 @@
-"""Ask PyTorch which dtype results have: `python tests/graph/record_dtypes.py > tests/graph/dtypes.json`."""
+"""Ask PyTorch which dtype results have: `python tests/graph/record_dtypes.py`, for each operation of `dtypes.json`."""
 
 from __future__ import annotations
 
 import json
 import math
+from pathlib import Path
 
 import torch
-from dtype_cases import BINARY, DTYPES, NUMBERS, REDUCTIONS, REFUSED, UNARY, VALUES
 
+RECORDED = Path(__file__).with_name("dtypes.json")
 TORCH = {"mod": torch.remainder, "div": torch.true_divide, "lt": torch.lt, "eq": torch.eq}
+VALUES = [[1, 2, 3], [2, 1, 3]]  # as in the test
 
 
-def told(value: torch.Tensor) -> list[object]:
+def told(text: str) -> list[object]:
+    """Return the dtype and the numbers of an operation on arrays of some dtypes, or on an array and a number."""
+    op, *arguments = text.split()
+    arrays = [
+        torch.tensor(values).to(getattr(torch, word))
+        if hasattr(torch, word)
+        else float(word)
+        if "." in word
+        else int(word)
+        for word, values in zip(arguments, VALUES, strict=False)
+    ]
+    value = (TORCH.get(op) or getattr(torch, op))(*arrays)
     numbers = [str(v) if isinstance(v, float) and not math.isfinite(v) else v for v in value.reshape(-1).tolist()]
     return [str(value.dtype).removeprefix("torch."), numbers]
 
 
-def tensor(dtype: str, values: list[float]) -> torch.Tensor:
-    return torch.tensor(values).to(getattr(torch, dtype))
-
-
-def main() -> None:
-    found: dict[str, list[object]] = {}
-    for a in DTYPES:
-        x = tensor(a, VALUES[0])
-        for op in UNARY:
-            if f"{op} {a}" not in REFUSED:
-                found[f"{op} {a}"] = told(getattr(torch, op)(x))
-        for op in REDUCTIONS:
-            found[f"{op} {a}"] = told(getattr(torch, op)(x))
-        for op in BINARY:
-            function = TORCH.get(op) or getattr(torch, op)
-            for b in DTYPES:
-                if f"{op} {a} {b}" not in REFUSED:
-                    found[f"{op} {a} {b}"] = told(function(x, tensor(b, VALUES[1])))
-            for number in NUMBERS:
-                if not (op == "maximum" or a == "bool"):
-                    found[f"{op} {a} {number}"] = told(function(x, number))
-    print("{\n" + ",\n".join(f"{json.dumps(k)}: {json.dumps(v)}" for k, v in found.items()) + "\n}")
-
-
 if __name__ == "__main__":
-    main()
+    rows = (f"{json.dumps(text)}: {json.dumps(told(text))}" for text in json.loads(RECORDED.read_text("utf-8")))
+    RECORDED.write_text("{\n" + ",\n".join(rows) + "\n}\n", "utf-8")

@@ -1,13 +1,12 @@
 """Asks PyTorch for Hessians, H·u and J·u: `python record_second_order.py` writes them to `second_order.json`.
 
-The tangent of the k-th number of all inputs is 1 + k/4.  H is `torch.autograd.functional.hessian`, H·u the forward
+Each row has its question: a scalar of x and z that both read, their values, and whether these lie on a corner.  The
+tangent of the k-th number of all inputs is 1 + k/4.  H is `torch.autograd.functional.hessian`, H·u the forward
 derivative of the gradient and J·u forward-mode AD, both `torch.func.jvp`; `functional.hvp` is recorded beside them.
 """
 
 import json
 from pathlib import Path
-
-from second_order_cases import CASES
 
 RECORDED = Path(__file__).with_name("second_order.json")
 
@@ -28,10 +27,11 @@ def functions():
     }
 
 
-def ask(text, x, z, known):
+def ask(row, known):
     import torch
 
-    point = [torch.tensor(x), torch.tensor(z)]
+    text = row["expression"]
+    point = [torch.tensor(values) for values in row["inputs"]]
     sizes = [p.numel() for p in point]
 
     def f(*inputs):
@@ -48,8 +48,7 @@ def ask(text, x, z, known):
     hessian = torch.autograd.functional.hessian(flat, whole)
     hvp = torch.autograd.functional.hvp(flat, whole, u)[1]
     return {
-        "expression": text,
-        "inputs": [x, z],
+        **{key: row[key] for key in ("expression", "inputs", "corner")},
         "value": value.item(),
         "jvp": tangent.item(),
         "hessian": hessian.tolist(),
@@ -63,7 +62,7 @@ def main():
 
     torch.set_default_dtype(torch.float64)
     known = functions()
-    rows = [json.dumps(ask(*case, known)) for case in CASES]
+    rows = [json.dumps(ask(row, known)) for row in json.loads(RECORDED.read_text("utf-8"))]
     RECORDED.write_text("[\n" + ",\n".join(rows) + "\n]\n", encoding="utf-8")
 
 

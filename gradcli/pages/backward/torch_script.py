@@ -175,10 +175,18 @@ def _opened(node: Node) -> Node | None:
     """Return the definition of a call that PyTorch's function does not take, or has no gradients of; None of others."""
     row = OPERATIONS[node.op]
     settings = dict(zip(row.settings, node.settings, strict=True))
-    of_running = "running_mean" in settings.get("given", ()) and not settings["training"]
+    of_batch = settings.get("training", settings.get("use_input_stats"))
+    of_running = "running_mean" in settings.get("given", ()) and not of_batch
+    shapes = [a.shape for a in node.args]
+    unfit = {
+        "binary_cross_entropy": shapes[:1] != shapes[1:2],
+        "binary_cross_entropy_with_logits": shapes[:1] != shapes[1:2],
+        "linear": len(shapes) > 2 and len(shapes[1]) == 1,
+        "bilinear": shapes[3:] == [()],
+    }.get(node.op, False)
     divided = node.op == "avg_pool1d" and settings["divisor_override"] is not None
     plain = (i for i, word in options_of(node).items() if "reduction" in settings or _is_number(node, word))
-    other = of_running or divided or any(not node.args[i].is_constant for i in plain)
+    other = of_running or unfit or divided or any(not node.args[i].is_constant for i in plain)
     if row.results > 1:  # one sequence, dropout, and projections
         layers, both, biased, _, dropout, _ = node.settings
         weights = len(node.args) - row.results

@@ -19,6 +19,9 @@ class Derivation(NamedTuple):
     right: tuple[str, ...]
     wrong: tuple[tuple[str, str], ...]
 
+    def title(self):
+        return self.source.partition(":")[0]
+
 
 def read(text):
     source, shapes, *lines = text.splitlines()
@@ -31,7 +34,6 @@ def read(text):
 
 _, *TEXTS = Path(__file__).with_name("derivations.txt").read_text("utf-8").strip().split("\n\n")
 DERIVATIONS = [read(text) for text in TEXTS]
-IDS = [d.source.partition(":")[0] for d in DERIVATIONS]
 
 
 def test_there_are_twenty_and_half_of_them_are_spoiled():
@@ -39,14 +41,14 @@ def test_there_are_twenty_and_half_of_them_are_spoiled():
     assert sum(bool(d.wrong) for d in DERIVATIONS) >= 10
 
 
-@pytest.mark.parametrize("derivation", some(DERIVATIONS), ids=some(IDS))
+@pytest.mark.parametrize("derivation", some(DERIVATIONS), ids=Derivation.title)
 def test_as_it_stands_in_the_book(derivation):
     found = {claim: verdict(derivation.system, derivation.shapes, claim) for claim in derivation.right}
     assert {claim: v.why for claim, v in found.items() if v.verdict != "right"} == {}
 
 
 @long
-@pytest.mark.parametrize("derivation", [d for d in DERIVATIONS if d.wrong], ids=IDS)
+@pytest.mark.parametrize("derivation", [d for d in DERIVATIONS if d.wrong], ids=Derivation.title)
 def test_as_people_get_it_wrong(derivation):
     for claim, told in derivation.wrong:
         found = verdict(derivation.system, derivation.shapes, claim)

@@ -1,10 +1,10 @@
 """Verdicts do not depend on units: every quantity of forty systems is scaled by powers of ten from -30 to 30."""
 
 import re
+from pathlib import Path
 
 import pytest
 from conftest import long, some
-from textbooks import SYSTEMS
 
 from gradcli import check
 from gradcli.cli.inputs.claims import cases
@@ -13,6 +13,8 @@ from gradcli.lang.claims import read_claims
 from gradcli.lang.system import read_system
 from gradcli.pages.check.trials import TOLERANCE, Tally, drawn
 
+TABLE = Path(__file__).with_name("textbooks.txt").read_text("utf-8").strip().partition("\n\n")[2]
+SYSTEMS = [[cell.strip() for cell in line.split("|")] for line in TABLE.splitlines()]
 SCALES = range(-30, 31, 5)
 TRIALS = 8
 
