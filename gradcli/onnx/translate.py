@@ -147,6 +147,7 @@ class Translator:
                 raise _not_supported(name, domain, opset)
             return self._called(body, node, inputs, depth)
         attributes = {a.name: self._attribute(a) for a in node.attribute}
+        inputs = _with_inputs(row, inputs, attributes)
         if not row.takes_any and (other := next((a for a in attributes if a not in row.attributes), None)):
             what = f"its attribute `{printable(other)}` is not supported"
             raise InputError(*((f"{what} in opset {opset}", None, _CONVERT) if opset < _OLD else (what,)))
@@ -330,6 +331,15 @@ def _number(value: Any) -> str:
 
 def _domain(domain: str) -> str:
     return "" if domain == "ai.onnx" else domain
+
+
+def _with_inputs(row: Operator, inputs: list[Value | None], attributes: dict[str, Any]) -> list[Value | None]:
+    """Return the inputs of an operator with those that its opset has as attributes, which are taken from these."""
+    for k, p in enumerate(row.inputs):
+        if p.name in attributes:
+            inputs = [*inputs, *[None] * (k + 1 - len(inputs))]
+            inputs[k] = np.asarray(attributes.pop(p.name))
+    return inputs
 
 
 def _paired(row: Operator, inputs: Sequence[Value | None]) -> Iterable[tuple[Parameter, Value | None]]:

@@ -85,17 +85,16 @@ def _identity(x: Value, **_: Any) -> Value:
     return x
 
 
-@operator("Dropout")
-def _dropout_old(x: Value, *, is_test: int = 0, ratio: float = 0.5) -> tuple[Value, Array]:
-    y: tuple[Value, Array] = _dropout(x, training=np.array(not is_test))
-    return y
-
-
 @operator("Dropout", since=7)
-def _dropout(x: Value, ratio: Array | None = None, training: Array | None = None, **_: Any) -> tuple[Value, Array]:
-    if training is not None and bool(training) and (ratio is None or bool(ratio)):
+def _dropout(
+    x: Value, ratio: Array | None = None, training: Array | None = None, *, is_test: int = 1, seed: int = 0
+) -> tuple[Value, Array]:
+    if (not is_test or (training is not None and bool(training))) and (ratio is None or bool(ratio)):
         raise InputError("`Dropout` in training mode is random", hint="export the model for inference")
     return x, np.ones(x.shape, bool)
+
+
+add(partial(_dropout, is_test=0), "Dropout")
 
 
 # Several arguments
@@ -182,15 +181,7 @@ def _selu(x: Node, *, alpha: float = 1.67326319217681884765625, gamma: float = 1
 add(lambda x, *, alpha=0.2, beta=0.5: call("hardtanh", number(alpha) * x + number(beta), 0, 1), "HardSigmoid")
 
 
-add(lambda x: x * call("hardtanh", x / 6 + const(1) / 2, 0, 1), "HardSwish")
-
-
 add(lambda x, *, alpha=1.0: where(x > number(alpha), x, 0), "ThresholdedRelu")
-
-
-@operator("Shrink")
-def _shrink(x: Node, *, lambd: float = 0.5, bias: float = 0.0) -> Node:
-    return where(x < number(-lambd), x + number(bias), where(x > number(lambd), x - number(bias), 0))
 
 
 @operator("Gelu")
@@ -199,9 +190,6 @@ def _gelu(x: Node, *, approximate: str = "none") -> Node:
         return call("gelu", x)
     inner = call("sqrt", 2 / const("pi")) * (x + number(0.044715) * x**3)
     return x / 2 * (1 + call("tanh", inner))
-
-
-add(lambda x, *, alpha=1.0: call("silu", x) if alpha == 1 else x * call("sigmoid", number(alpha) * x), "Swish")
 
 
 # Integers alone

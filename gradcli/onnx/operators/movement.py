@@ -16,7 +16,7 @@ from gradcli.graph.node import Node, const
 from gradcli.graph.shapes import check_size, size_of
 from gradcli.graph.windows import Window, flat_positions
 from gradcli.onnx.register import operator
-from gradcli.onnx.values import axis_of, gather, integers, lift, number
+from gradcli.onnx.values import axis_of, gather, integers, lift
 
 
 @operator("Reshape", since=5)
@@ -42,37 +42,19 @@ def _transpose(x: Node, *, perm: Any = None) -> Node:
 
 
 @operator("Squeeze")
-def _squeeze_old(x: Node, *, axes: Any = None) -> Node:
-    return _squeezed(x, tuple(axes or ()))
-
-
-@operator("Squeeze", since=13)
 def _squeeze(x: Node, axes: Array | None = None) -> Node:
-    return _squeezed(x, integers(axes))
-
-
-def _squeezed(x: Node, axes: tuple[int, ...]) -> Node:
-    chosen = {axis_of(a, len(x.shape)) for a in axes} or {i for i, n in enumerate(x.shape) if n == 1}
+    chosen = {axis_of(a, len(x.shape)) for a in integers(axes)} or {i for i, n in enumerate(x.shape) if n == 1}
     if any(x.shape[i] != 1 for i in chosen):
         raise InputError(f"an axis of shape {x.shape} that is squeezed is not of size 1")
     return reshape(x, [n for i, n in enumerate(x.shape) if i not in chosen])
 
 
 @operator("Unsqueeze")
-def _unsqueeze_old(x: Node, *, axes: Any) -> Node:
-    return _unsqueezed(x, tuple(axes))
-
-
-@operator("Unsqueeze", since=13)
 def _unsqueeze(x: Node, axes: Array) -> Node:
-    return _unsqueezed(x, integers(axes))
-
-
-def _unsqueezed(x: Node, axes: tuple[int, ...]) -> Node:
-    rank = len(x.shape) + len(axes)
-    new = {axis_of(a, rank) for a in axes}
-    if len(new) < len(axes):
-        raise InputError(f"an axis is added twice: {axes}")
+    rank = len(x.shape) + axes.size
+    new = {axis_of(a, rank) for a in integers(axes)}
+    if len(new) < axes.size:
+        raise InputError(f"an axis is added twice: {integers(axes)}")
     sizes = iter(x.shape)
     return reshape(x, [1 if i in new else next(sizes) for i in range(rank)])
 
@@ -83,24 +65,15 @@ def _concat(*parts: Node, axis: int = 1) -> Node:
 
 
 @operator("Split")
-def _split_old(x: Node, *, axis: int = 0, split: Any = None, outputs: int = 1) -> tuple[Node, ...]:
-    return _parts(x, axis, tuple(split or ()), outputs)
-
-
-@operator("Split", since=13)
 def _split(
     x: Node, split: Array | None = None, *, axis: int = 0, num_outputs: int = 0, outputs: int = 1
 ) -> tuple[Node, ...]:
     if num_outputs not in (0, outputs):
         raise InputError(f"an axis is not split into {num_outputs} parts, of which {outputs} have names")
-    return _parts(x, axis, integers(split), outputs)
-
-
-def _parts(x: Node, axis: int, sizes: tuple[int, ...], count: int) -> tuple[Node, ...]:
     axis = axis_of(axis, len(x.shape))
     n = x.shape[axis]
-    each = -(-n // count)
-    sizes = sizes or (*(each,) * (count - 1), n - each * (count - 1))
+    each = -(-n // outputs)
+    sizes = integers(split) or (*(each,) * (outputs - 1), n - each * (outputs - 1))
     if sum(sizes) != n or min(sizes) < 0:
         raise InputError(f"an axis of size {n} is not split into {sizes}")
     starts = [sum(sizes[:i]) for i in range(len(sizes))]
@@ -108,22 +81,13 @@ def _parts(x: Node, axis: int, sizes: tuple[int, ...], count: int) -> tuple[Node
 
 
 @operator("Slice")
-def _slice_old(x: Node, *, starts: Any, ends: Any, axes: Any = None) -> Node:
-    return _sliced(x, tuple(starts), tuple(ends), tuple(axes or range(len(starts))), (1,) * len(starts))
-
-
-@operator("Slice", since=10)
 def _slice(x: Node, starts: Array, ends: Array, axes: Array | None = None, steps: Array | None = None) -> Node:
-    first = integers(starts)
-    along = integers(axes) if axes is not None else tuple(range(len(first)))
-    return _sliced(x, first, integers(ends), along, integers(steps) if steps is not None else (1,) * len(first))
-
-
-def _sliced(x: Node, starts: Any, ends: Any, axes: Any, steps: Any) -> Node:
     key = [range(n) for n in x.shape]
-    if len({len(starts), len(ends), len(axes), len(steps)}) > 1 or 0 in steps:
+    along = integers(axes) if axes is not None else tuple(range(starts.size))
+    by = integers(steps) if steps is not None else (1,) * starts.size
+    if len({starts.size, ends.size, len(along), len(by)}) > 1 or 0 in by:
         raise InputError("`Slice` takes a start, an end and a step other than 0 for each axis")
-    for start, end, axis, step in zip(starts, ends, axes, steps, strict=True):
+    for start, end, axis, step in zip(integers(starts), integers(ends), along, by, strict=True):
         axis = axis_of(axis, len(key))
         key[axis] = range(*slice(start, end, step).indices(x.shape[axis]))
     return index(x, tuple(key))
@@ -143,32 +107,23 @@ def _tile(x: Node, repeats: Array) -> Node:
     times = integers(repeats)
     if len(times) != len(x.shape) or any(n < 0 for n in times):
         raise InputError(f"`Tile` takes a number for each axis of shape {x.shape}, not {times}")
-    whole = check_size(tuple(n * k for n, k in zip(x.shape, times, strict=True)))
-    if whole == x.shape:
-        return x
+    check_size(tuple(n * k for n, k in zip(x.shape, times, strict=True)))
     apart = reshape(x, [size for n in x.shape for size in (1, n)])
-    return reshape(broadcast(apart, tuple(size for pair in zip(times, x.shape, strict=True) for size in pair)), whole)
+    apart = broadcast(apart, tuple(size for pair in zip(times, x.shape, strict=True) for size in pair))
+    return reshape(apart, [n * k for n, k in zip(x.shape, times, strict=True)])
 
 
 # Padding
 
 
 @operator("Pad")
-def _pad_old(x: Node, *, pads: Any, mode: str = "constant", value: float = 0.0) -> Node:
-    return _padded(x, tuple(pads), mode, number(value), tuple(range(len(x.shape))))
-
-
-@operator("Pad", since=11)
 def _pad(x: Node, pads: Array, value: Node | None = None, axes: Array | None = None, *, mode: str = "constant") -> Node:
     along = integers(axes) if axes is not None else tuple(range(len(x.shape)))
-    return _padded(x, integers(pads), mode, value, tuple(axis_of(a, len(x.shape)) for a in along))
-
-
-def _padded(x: Node, pads: tuple[int, ...], mode: str, value: Node | None, axes: tuple[int, ...]) -> Node:
-    half = len(axes)
-    if len(pads) != 2 * half:
-        raise InputError(f"`Pad` takes two numbers for each of {half} axes, not {len(pads)}")
-    for axis, before, behind in zip(axes, pads[:half], pads[half:], strict=True):
+    half, counts = len(along), integers(pads)
+    if len(counts) != 2 * half:
+        raise InputError(f"`Pad` takes two numbers for each of {half} axes, not {len(counts)}")
+    for axis, before, behind in zip(along, counts[:half], counts[half:], strict=True):
+        axis = axis_of(axis, len(x.shape))
         n = x.shape[axis]
         x = sliced(x, axis, range(max(0, -before), n - max(0, -behind)))
         before, behind = max(0, before), max(0, behind)
@@ -241,21 +196,6 @@ def _reverse_sequence(x: Node, lengths: Array, *, batch_axis: int = 1, time_axis
 def _compress(x: Node, condition: Array, *, axis: int | None = None) -> Node:
     x, along = (reshape(x, (size_of(x.shape),)), 0) if axis is None else (x, axis_of(axis, len(x.shape)))
     return lift(gather(x, along, np.flatnonzero(condition.reshape(-1))))
-
-
-@operator("CenterCropPad")
-def _center_crop_pad(x: Node, shape: Array, *, axes: Any = None) -> Node:
-    along = [axis_of(a, len(x.shape)) for a in axes] if axes is not None else range(len(x.shape))
-    for axis, wanted in zip(along, integers(shape), strict=True):
-        n = x.shape[axis]
-        if wanted < n:
-            start = (n - wanted) // 2
-            x = sliced(x, axis, range(start, start + wanted))
-        else:
-            before = (wanted - n) // 2
-            check_size((*x.shape[:axis], wanted, *x.shape[axis + 1 :]))
-            x = _with_constant(x, axis, before, wanted - n - before, None)
-    return x
 
 
 @operator("Col2Im")

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from functools import partial
 
 from gradcli.errors import InputError
 from gradcli.graph.calls import call_with
 from gradcli.graph.construct import call, channels, corner, equal, kept, reduce, reshape, swap
 from gradcli.graph.node import Node
 from gradcli.graph.windows import Window, average
-from gradcli.onnx.register import operator
+from gradcli.onnx.register import add, operator
 from gradcli.onnx.values import axis_of, number
 
 
@@ -22,41 +22,26 @@ def _standard(x: Node, axes: tuple[int, ...], epsilon: float) -> Node:
     return (x - _kept("mean", x, axes)) / call("sqrt", _kept("var", x, axes, 0) + number(epsilon))
 
 
-@operator("BatchNormalization")
-def _batch_old(
-    x: Node, scale: Node, bias: Node, mean: Node, var: Node, *, is_test: int = 0, epsilon: float = 1e-5,
-    momentum: float = 0.9, spatial: int = 1,
-) -> tuple[Node, ...]:  # fmt: skip
-    training = int(not is_test)
-    y: tuple[Node, ...] = _batch(x, scale, bias, mean, var, epsilon=epsilon, momentum=momentum, training_mode=training)
-    return y
-
-
 @operator("BatchNormalization", since=7)
 def _batch(
-    x: Node,
-    scale: Node,
-    bias: Node,
-    mean: Node,
-    var: Node,
-    *,
-    epsilon: float = 1e-5,
-    momentum: float = 0.9,
-    training_mode: int = 0,
-    spatial: int = 1,
-) -> tuple[Node, ...]:
-    given = (mean, var, scale, bias)
-    if not training_mode and len(x.shape) > 1 and all(v.shape == x.shape[1:2] for v in given):
+    x: Node, scale: Node, bias: Node, mean: Node, var: Node, *, epsilon: float = 1e-5, momentum: float = 0.9,
+    training_mode: int = 0, is_test: int = 1, spatial: int = 1,
+) -> tuple[Node, ...]:  # fmt: skip
+    given, training = (mean, var, scale, bias), training_mode or not is_test
+    if not training and len(x.shape) > 1 and all(v.shape == x.shape[1:2] for v in given):
         names = ("running_mean", "running_var", "weight", "bias")
         return (call_with("batch_norm", (False,), (x,), **dict(zip(names, given, strict=True)), eps=number(epsilon)),)
     scale, bias, mean, var = (channels(v, x) for v in (scale, bias, mean, var))
-    if not training_mode:
+    if not training:
         return ((x - mean) / call("sqrt", var + number(epsilon)) * scale + bias,)
     axes = (0, *range(2, len(x.shape)))
     kept = number(momentum)
     now = [(reduce("mean", x, axes), mean), (reduce("var", x, axes, 0), var)]
     running = [reshape(old, (old.size,)) * kept + new * (1 - kept) for new, old in now]
     return (_standard(x, axes, epsilon) * scale + bias, *running)
+
+
+add(partial(_batch, is_test=0), "BatchNormalization")
 
 
 @operator("InstanceNormalization")
@@ -81,12 +66,6 @@ def _layer(
     return y, _kept("mean", x, axes), inverse
 
 
-@operator("RMSNormalization")
-def _rms(x: Node, scale: Node, *, axis: int = -1, epsilon: float = 1e-5, stash_type: int = 1) -> Node:
-    axes = tuple(range(axis_of(axis, len(x.shape)), len(x.shape)))
-    return x / call("sqrt", _kept("mean", x**2, axes) + number(epsilon)) * scale
-
-
 @operator("GroupNormalization", since=18)
 def _group(x: Node, scale: Node, bias: Node, *, num_groups: int, epsilon: float = 1e-5, stash_type: int = 1) -> Node:
     count = x.shape[1]
@@ -99,12 +78,6 @@ def _group(x: Node, scale: Node, bias: Node, *, num_groups: int, epsilon: float 
     if scale.size == count:
         return reshape(y, x.shape) * channels(scale, x) + channels(bias, x)
     return reshape(y * reshape(scale, (-1, 1)) + reshape(bias, (-1, 1)), x.shape)
-
-
-@operator("MeanVarianceNormalization")
-def _mean_variance(x: Node, *, axes: Any = (0, 2, 3)) -> Node:
-    chosen = tuple(axis_of(a, len(x.shape)) for a in axes)
-    return (x - _kept("mean", x, chosen)) / (_kept("std", x, chosen, 0) + number(1e-9))
 
 
 @operator("LpNormalization")

@@ -4,9 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any
-
-import numpy as np
 
 from gradcli.errors import InputError
 from gradcli.graph import construct
@@ -48,11 +45,6 @@ def _reduce(name: str, x: Node, axes: Array | None = None, *, keepdims: int = 1,
     return construct.kept(reduced, x, chosen) if keepdims else reduced
 
 
-def _reduce_old(name: str, x: Node, *, axes: Any = None, keepdims: int = 1, noop_with_empty_axes: int = 0) -> Node:
-    listed = np.array(axes or (), int)
-    return _reduce(name, x, listed, keepdims=keepdims, noop_with_empty_axes=noop_with_empty_axes)
-
-
 def _over(name: str, x: Node, axes: Axes) -> Node:
     if not axes:
         each = {"ReduceL1": call("abs", x), "ReduceL2": call("abs", x), "ReduceLogSum": call("log", x)}
@@ -63,8 +55,7 @@ def _over(name: str, x: Node, axes: Axes) -> Node:
 
 
 for _name in _REDUCTIONS:
-    add(partial(_reduce_old, _name), _name)
-    add(partial(_reduce, _name), _name, since=13 if _name == "ReduceSum" else 18)
+    add(partial(_reduce, _name), _name)
 
 
 # Softmax
@@ -94,7 +85,7 @@ for _name, _one in _OF_LINES.items():
 # Order
 
 
-@operator("TopK", since=10)
+@operator("TopK")
 def _top_k(x: Node, k: Array, *, axis: int = -1, largest: int = 1, sorted: int = 1) -> tuple[Node, Node]:
     axis, count = axis_of(axis, len(x.shape)), integers(k)[0]
     if not 0 < count <= x.shape[axis]:

@@ -42,17 +42,9 @@ def _resize(
     return _resized(x, along, wanted, factors, ends, mode, attributes)
 
 
-@operator("Resize", "Upsample", since=9)
+@operator("Resize", "Upsample")
 def _upsample(x: Node, scales: Array, *, mode: str = "nearest") -> Node:
-    return _upsampled(x, [float(str(s)) for s in scales.reshape(-1)], mode)
-
-
-@operator("Upsample")
-def _upsample_old(x: Node, *, scales: Any, mode: str = "nearest") -> Node:
-    return _upsampled(x, list(scales), mode)
-
-
-def _upsampled(x: Node, factors: list[float], mode: str) -> Node:
+    factors = [float(str(s)) for s in scales.reshape(-1)]
     wanted = [int(s * n + 1e-9) for s, n in zip(factors, x.shape, strict=True)]
     attributes = {"coordinate_transformation_mode": "asymmetric", "nearest_mode": "floor"}
     return _resized(x, list(range(len(factors))), wanted, factors, np.zeros((2, len(factors))), mode, attributes)

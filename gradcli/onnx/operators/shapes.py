@@ -73,18 +73,10 @@ def _non_zero(x: Array) -> Array:
 
 
 @operator("Cast")
-def _cast_old(x: Value, *, to: str) -> Value:
+def _cast(x: Value, *, to: Any, saturate: int = 1, round_mode: str = "up") -> Value:
     from onnx import TensorProto
 
-    return _converted(x, TensorProto.DataType.Value(to))
-
-
-@operator("Cast", since=6)
-def _cast(x: Value, *, to: int, saturate: int = 1, round_mode: str = "up") -> Value:
-    return _converted(x, to)
-
-
-def _converted(x: Value, to: int) -> Value:
+    to = TensorProto.DataType.Value(to) if isinstance(to, str) else to  # a name, before opset 6
     if to not in _TYPES or (isinstance(x, np.ndarray) and x.dtype.kind == "V"):
         raise InputError("a cast to text, or to a type of 8 bits or fewer, has no derivative")
     if not isinstance(x, Node):
@@ -95,13 +87,6 @@ def _converted(x: Value, to: int) -> Value:
     if to == 9:
         return x if x.dtype == "bool" else compare("ne", x, const(0))
     return where(x, 1, 0) if x.dtype == "bool" else call("trunc", x)
-
-
-@operator("CastLike")
-def _cast_like(x: Value, like: Value, *, saturate: int = 1, round_mode: str = "up") -> Value:
-    if isinstance(like, Node):
-        return _converted(x, 9 if like.dtype == "bool" else 1)
-    return _converted(x, next((k for k, name in _TYPES.items() if name == like.dtype.name), 0))
 
 
 @operator("Unique")
