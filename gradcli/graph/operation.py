@@ -228,8 +228,26 @@ def step(arity: int = 1, **rest: Any) -> Operation:
 
 
 def defined(definition: Callable[..., Node], *settings: str, **rest: Any) -> Operation:
-    """Return the row of a call: `definition(*settings, *arguments)` writes it in simpler operations."""
+    """Return the row of a call: `definition(*settings, *arguments)` writes it in simpler operations.
+
+    Where some options may be left out, the functions of the row get them by their names, instead of `given`.
+    """
+    if settings[:1] == ("given",):
+        definition = _by_name(definition, 0)
+        rest |= {name: _by_name(rest[name], k) for name, k in (("pullback", 2), ("residuals", 0)) if name in rest}
     return Operation("call", settings, definition=definition, **rest)
+
+
+def _by_name(function: Callable[..., Any], first: int) -> Callable[..., Any]:
+    """Return a function that passes on its last arguments by their names, which it has behind the `first` ones."""
+
+    def called(*values: Any) -> Any:
+        names = values[first]
+        end = len(values) - len(names)
+        options = dict(zip(names, values[end:], strict=True))
+        return function(*values[:first], *values[first + 1 : end], **options)
+
+    return called
 
 
 def condition(infix: str, numpy: str, onnx: str = "", arity: int = 2, commutes: bool = False) -> Operation:

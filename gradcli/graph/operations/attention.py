@@ -16,9 +16,9 @@ from gradcli.graph.node import Node, const
 from gradcli.graph.operation import Operation, defined
 
 
-def _attention(given: Sequence[str], causal: bool, grouped: bool, q: Node, k: Node, v: Node, *options: Node) -> Node:
+def _attention(causal: bool, grouped: bool, q: Node, k: Node, v: Node, **known: Node) -> Node:
     k, v = (_of_heads(x, q) if grouped else x for x in (k, v))
-    return matmul(_weights(dict(zip(given, options, strict=True)), causal, q, k), v)
+    return matmul(_weights(known, causal, q, k), v)
 
 
 def attention_with_dropout(
@@ -63,11 +63,10 @@ def _scaled(scores: Node, known: Mapping[str, Node], q: Node) -> Node:
 
 
 def _attention_pullback(
-    g: Node, y: Node, given: Sequence[str], causal: bool, grouped: bool, q: Node, k: Node, v: Node, *options: Node
+    g: Node, y: Node, causal: bool, grouped: bool, q: Node, k: Node, v: Node, **known: Node
 ) -> list[Node] | None:
     if grouped:
         return None
-    known = dict(zip(given, options, strict=True))
     weights = _weights(known, causal, q, k)
     of_weights = matmul(g, swap(v))
     total = reduce("sum", of_weights * weights, (len(weights.shape) - 1,))
@@ -84,10 +83,8 @@ def _attention_pullback(
     ]
 
 
-def _residuals(
-    given: Sequence[str], causal: bool, grouped: bool, q: Node, k: Node, v: Node, *options: Node
-) -> list[Node]:
-    return [_weights(dict(zip(given, options, strict=True)), causal, q, k)]
+def _residuals(causal: bool, grouped: bool, q: Node, k: Node, v: Node, **known: Node) -> list[Node]:
+    return [_weights(known, causal, q, k)]
 
 
 ROWS: dict[str, Operation] = {

@@ -16,29 +16,28 @@ Sizes = tuple[int, ...]  # one for each axis
 
 
 def _convolution(
-    given: Sequence[str], stride: Sizes, padding: Sizes | str, dilation: Sizes, groups: int, x: Node, *more: Node
+    stride: Sizes, padding: Sizes | str, dilation: Sizes, groups: int, x: Node, weight: Node, **bias: Node
 ) -> Node:
-    weight, *bias = more
     sizes = weight.shape[2:]
     ends = [(n, 0) for n in padding] if isinstance(padding, tuple) else [(0, 0)] * len(sizes)
     if padding == "same":  # what is more of it is at the far end
         ends = [divmod(d * (n - 1), 2) for n, d in zip(sizes, dilation, strict=True)]
     rows = zip(sizes, stride, ends, dilation, strict=True)
     y = convolve(x, weight, [Window(n, s, p, d, more=more) for n, s, (p, more), d in rows], groups)
-    return y + reshape(bias[0], (*bias[0].shape, *(1,) * len(sizes))) if bias else y
+    return _shifted(y, len(sizes), **bias)
 
 
 def _convolution_pullback(
-    g: Node, y: Node, given: Sequence[str], stride: Sizes, padding: Sizes | str, dilation: Sizes, groups: int,
-    x: Node, *more: Node,
+    g: Node, y: Node, stride: Sizes, padding: Sizes | str, dilation: Sizes, groups: int, x: Node, weight: Node,
+    **bias: Node,
 ) -> Sequence[Node] | None:  # fmt: skip
-    weight, *bias = more
     n = len(stride)
     if not isinstance(padding, tuple):
         return None
     rows = list(zip(x.shape[-n:], g.shape[-n:], weight.shape[2:], stride, padding, dilation, strict=True))
     rest = tuple(size - (count - 1) * s + 2 * p - d * (k - 1) - 1 for size, count, k, s, p, d in rows)
-    of_x = transposed_convolution((), stride, padding, rest, groups, dilation, g, weight)
+    settings = (), stride, padding, rest, groups, dilation
+    of_x = Node(f"conv_transpose{n}d", (g, weight), x.shape, settings, g.dtype)
     of_weight = _of_weight(_columns(x, weight, stride, padding, dilation), g, weight, groups)
     return [of_x, of_weight, *(_of_bias(g, n) for _ in bias)]
 
@@ -53,6 +52,10 @@ def _of_weight(columns: Node, passed: Node, weight: Node, groups: int) -> Node:
     return reshape(products, weight.shape)
 
 
+def _shifted(y: Node, n: int, bias: Node | None = None) -> Node:
+    return y if bias is None else y + reshape(bias, (*bias.shape, *(1,) * n))
+
+
 def _of_bias(g: Node, n: int) -> Node:
     return reduce("sum", g, tuple(i for i in range(len(g.shape)) if i != len(g.shape) - n - 1))
 
@@ -64,9 +67,9 @@ def _columns(x: Node, weight: Node, stride: Sizes, padding: Sizes, dilation: Siz
 
 
 def _residuals(
-    given: Sequence[str], stride: Sizes, padding: Sizes, dilation: Sizes, groups: int, x: Node, *more: Node
+    stride: Sizes, padding: Sizes, dilation: Sizes, groups: int, x: Node, weight: Node, **bias: Node
 ) -> list[Node]:
-    return [_columns(x, more[0], stride, padding, dilation)]
+    return [_columns(x, weight, stride, padding, dilation)]
 
 
 def _in_groups(x: Node, axis: int, groups: int) -> Node:
@@ -76,20 +79,10 @@ def _in_groups(x: Node, axis: int, groups: int) -> Node:
     return reshape(x, (*x.shape[:axis], groups, x.shape[axis] // groups, *x.shape[axis + 1 :]))
 
 
-def transposed_convolution(
-    given: Sequence[str], stride: Sizes, padding: Sizes, more: Sizes, groups: int, dilation: Sizes, x: Node, *rest: Node
-) -> Node:
-    """Return the node of a transposed convolution, in which each number of the input spreads over a window."""
-    settings = given, stride, padding, more, groups, dilation
-    shape = _conv_transpose(*settings, x, *rest).shape
-    return Node(f"conv_transpose{len(stride)}d", (x, *rest), shape, settings, x.dtype)
-
-
 def _conv_transpose(
-    given: Sequence[str], stride: Sizes, padding: Sizes, output_padding: Sizes, groups: int, dilation: Sizes,
-    x: Node, *more: Node,
+    stride: Sizes, padding: Sizes, output_padding: Sizes, groups: int, dilation: Sizes, x: Node, weight: Node,
+    **bias: Node,
 ) -> Node:  # fmt: skip
-    weight, *bias = more
     n = len(stride)
     lead, counts = x.shape[: len(x.shape) - n - 1], x.shape[-n:]
     batch, length, inner = "n" * len(lead), "hwd"[:n], "ijk"[:n]
@@ -107,14 +100,13 @@ def _conv_transpose(
     whole = scatter_add(taken, len(planes), flat_positions(positions, frame), size_of(frame))
     inside = (range(p, p + out) for p, out in zip(padding, size, strict=True))
     y = index(reshape(whole, (*planes, *frame)), (*map(range, planes), *inside))
-    return y + reshape(bias[0], (*bias[0].shape, *(1,) * n)) if bias else y
+    return _shifted(y, n, **bias)
 
 
 def _conv_transpose_pullback(
-    g: Node, y: Node, given: Sequence[str], stride: Sizes, padding: Sizes, output_padding: Sizes, groups: int,
-    dilation: Sizes, x: Node, *more: Node,
+    g: Node, y: Node, stride: Sizes, padding: Sizes, output_padding: Sizes, groups: int, dilation: Sizes, x: Node,
+    weight: Node, **bias: Node,
 ) -> Sequence[Node] | None:  # fmt: skip
-    weight, *bias = more
     if any(rest >= s for rest, s in zip(output_padding, stride, strict=True)):  # there would be more windows
         return None
     n = len(stride)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from decimal import Decimal
 
 from gradcli.graph.construct import call, corner, equal, matmul, outer, reduce, reshape, sum_to, swap, where
@@ -14,16 +13,16 @@ from gradcli.graph.node import Node, cast, const, is_const
 from gradcli.graph.operation import Operation, defined
 
 
-def _linear(given: Sequence[str], x: Node, weight: Node, *bias: Node) -> Node:
+def _linear(x: Node, weight: Node, *, bias: Node | None = None) -> Node:
     y = matmul(x, swap(weight) if len(weight.shape) > 1 else weight)
-    return y + bias[0] if bias else y
+    return y if bias is None else y + bias
 
 
-def _linear_pullback(g: Node, y: Node, given: Sequence[str], x: Node, weight: Node, *bias: Node) -> list[Node] | None:
+def _linear_pullback(g: Node, y: Node, x: Node, weight: Node, **bias: Node) -> list[Node] | None:
     if len(weight.shape) == 1:  # of a single output, which has no axis
         return None
     of_weight = outer(g, x) if len(x.shape) == 1 else matmul(swap(_rows(g)), _rows(x))
-    return [matmul(g, weight), of_weight, *(sum_to(g, b.shape) for b in bias)]
+    return [matmul(g, weight), of_weight, *(sum_to(g, b.shape) for b in bias.values())]
 
 
 def _rows(x: Node) -> Node:
@@ -31,11 +30,11 @@ def _rows(x: Node) -> Node:
     return x if len(x.shape) == 2 else reshape(x, (x.size // max(1, x.shape[-1]), x.shape[-1]))
 
 
-def _bilinear(given: Sequence[str], first: Node, second: Node, weight: Node, *bias: Node) -> Node:
+def _bilinear(first: Node, second: Node, weight: Node, *, bias: Node | None = None) -> Node:
     lead = first.shape[:-1]
     y = einsum("ni,oij,nj->no", _rows(first), weight, _rows(second))
     y = reshape(y, (*lead, weight.shape[0]))
-    return y + bias[0] if bias else y
+    return y if bias is None else y + bias
 
 
 def _embedding(padding: int | None, ids: Node, weight: Node) -> Node:

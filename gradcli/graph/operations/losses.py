@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from decimal import Decimal
 from fractions import Fraction
 
@@ -65,17 +65,16 @@ def _smooth_l1_loss(reduction: str, x: Node, t: Node, beta: Node) -> Node:
     return reduced(call("huber", x - t, beta) / beta, reduction)
 
 
-def _of_probabilities(given: Sequence[str], reduction: str, p: Node, t: Node, *weight: Node) -> Node:
+def _of_probabilities(reduction: str, p: Node, t: Node, *, weight: Node | None = None) -> Node:
     loss = call("log_loss", p, t)
-    return reduced(loss * weight[0] if weight else loss, reduction)
+    return reduced(loss if weight is None else loss * weight, reduction)
 
 
-def _of_logits(given: Sequence[str], reduction: str, x: Node, t: Node, *weights: Node) -> Node:
-    known = dict(zip(given, weights, strict=True))
+def _of_logits(reduction: str, x: Node, t: Node, *, weight: Node | None = None, pos_weight: Node | None = None) -> Node:
     loss = call("logistic_loss", x, t)
-    if "pos_weight" in known:
-        loss = known["pos_weight"] * t * call("softplus", -x) + (1 - t) * call("softplus", x)
-    return reduced(loss * known["weight"] if "weight" in known else loss, reduction)
+    if pos_weight is not None:
+        loss = pos_weight * t * call("softplus", -x) + (1 - t) * call("softplus", x)
+    return reduced(loss if weight is None else loss * weight, reduction)
 
 
 # Of classes, along axis 1, or along the only axis
@@ -88,17 +87,19 @@ def class_axis(scores: Node) -> int:
     return min(1, len(scores.shape) - 1)
 
 
-def _cross_entropy(given: Sequence[str], ignored: int | None, reduction: str, x: Node, t: Node, *options: Node) -> Node:
-    known, axis = dict(zip(given, options, strict=True)), class_axis(x)
-    scores, weight, smoothing = softmax("log_softmax", x, axis), known.get("weight"), known["label_smoothing"]
+def _cross_entropy(
+    ignored: int | None, reduction: str, x: Node, t: Node, *, label_smoothing: Node, weight: Node | None = None
+) -> Node:
+    axis = class_axis(x)
+    scores = softmax("log_softmax", x, axis)
     if t.shape != x.shape:
-        return _of_classes(scores, t, weight, ignored, reduction, smoothing)
-    likely = t * (1 - smoothing) + smoothing / x.shape[axis]
+        return _of_classes(scores, t, weight, ignored, reduction, label_smoothing)
+    likely = t * (1 - label_smoothing) + label_smoothing / x.shape[axis]
     return reduced(-reduce("sum", likely * _weighted(scores, weight), (axis,)), reduction)
 
 
-def _nll_loss(given: Sequence[str], ignored: int | None, reduction: str, x: Node, t: Node, *weight: Node) -> Node:
-    return _of_classes(x, t, weight[0] if weight else None, ignored, reduction, const(0))
+def _nll_loss(ignored: int | None, reduction: str, x: Node, t: Node, *, weight: Node | None = None) -> Node:
+    return _of_classes(x, t, weight, ignored, reduction, const(0))
 
 
 def _of_classes(

@@ -12,28 +12,24 @@ from gradcli.graph.node import Exact, Node, const
 from gradcli.graph.operation import Operation, defined
 
 
-def _layer_norm(given: Sequence[str], shape: Sequence[int], x: Node, *options: Node) -> Node:
-    known = dict(zip(given, options, strict=True))
-    axes = tuple(range(len(x.shape) - len(shape), len(x.shape)))
-    return _scaled(_over(x, axes, known["eps"]), known.get("weight"), known.get("bias"))
+def _last_axes(x: Node, shape: Sequence[int]) -> Axes:
+    return tuple(range(len(x.shape) - len(shape), len(x.shape)))
 
 
-def _layer_norm_pullback(
-    g: Node, y: Node, given: Sequence[str], shape: Sequence[int], x: Node, *options: Node
-) -> Sequence[Node]:
-    axes = tuple(range(len(x.shape) - len(shape), len(x.shape)))
-    normalised = y if given == ("eps",) else _standard(x, shape, options[-1])
-    return _through_norm(g, normalised, x, axes, dict(zip(given, options, strict=True)), lambda a: a)
+def _layer_norm(shape: Sequence[int], x: Node, *, eps: Node, **scale: Node) -> Node:
+    return _scaled(_over(x, _last_axes(x, shape), eps), **scale)
 
 
-def _layer_norm_residuals(given: Sequence[str], shape: Sequence[int], x: Node, *options: Node) -> list[Node]:
-    axes = tuple(range(len(x.shape) - len(shape), len(x.shape)))
-    normalised = [_standard(x, shape, options[-1])] if given != ("eps",) else []
-    return [*normalised, _deviation(x, axes, options[-1])]
+def _layer_norm_pullback(g: Node, y: Node, shape: Sequence[int], x: Node, **known: Node) -> Sequence[Node]:
+    normalised = y if [*known] == ["eps"] else _standard(x, shape, known["eps"])
+    return _through_norm(g, normalised, x, _last_axes(x, shape), known, lambda a: a)
 
 
-def _batch_norm(given: Sequence[str], training: bool, x: Node, *options: Node) -> Node:
-    known = dict(zip(given, options, strict=True))
+def _layer_norm_residuals(shape: Sequence[int], x: Node, *, eps: Node, **scale: Node) -> list[Node]:
+    return [*([_standard(x, shape, eps)] if scale else []), _deviation(x, _last_axes(x, shape), eps)]
+
+
+def _batch_norm(training: bool, x: Node, **known: Node) -> Node:
     rows = {name: channels(a, x) for name, a in known.items() if name != "eps"}
     if "running_mean" in rows and not training:
         normalised = (x - rows["running_mean"]) / call("sqrt", rows["running_var"] + known["eps"])
@@ -42,44 +38,38 @@ def _batch_norm(given: Sequence[str], training: bool, x: Node, *options: Node) -
     return _scaled(normalised, rows.get("weight"), rows.get("bias"))
 
 
-def _batch_norm_pullback(
-    g: Node, y: Node, given: Sequence[str], training: bool, x: Node, *options: Node
-) -> Sequence[Node] | None:
-    known = dict(zip(given, options, strict=True))
+def _batch_norm_pullback(g: Node, y: Node, training: bool, x: Node, **known: Node) -> Sequence[Node] | None:
     if "running_mean" in known:
         return None
-    normalised = y if given == ("eps",) else _standard_batch(x, options[-1], training)
+    normalised = y if [*known] == ["eps"] else _standard_batch(x, known["eps"], training)
     axes = (0, *range(2, len(x.shape)))
     return _through_norm(g, normalised, x, axes, known, lambda a: channels(a, x))
 
 
-def _batch_norm_residuals(given: Sequence[str], training: bool, x: Node, *options: Node) -> list[Node]:
-    normalised = [_standard_batch(x, options[-1], training)] if given != ("eps",) else []
-    return [*normalised, _deviation(x, (0, *range(2, len(x.shape))), options[-1])]
+def _batch_norm_residuals(training: bool, x: Node, *, eps: Node, **scale: Node) -> list[Node]:
+    normalised = [_standard_batch(x, eps, training)] if scale else []
+    return [*normalised, _deviation(x, (0, *range(2, len(x.shape))), eps)]
 
 
 def _standard_batch(x: Node, eps: Node, training: bool) -> Node:
     return Node("batch_norm", (x, eps), x.shape, (("eps",), training), x.dtype)
 
 
-def _group_norm(given: Sequence[str], groups: int, x: Node, *options: Node) -> Node:
-    known = dict(zip(given, options, strict=True))
+def _group_norm(groups: int, x: Node, *, eps: Node, **scale: Node) -> Node:
     rows = reshape(x, (x.shape[0], groups, x.size // max(1, x.shape[0] * groups)))
-    return _of_channels(reshape(_standard(rows, rows.shape[-1:], known["eps"]), x.shape), known)
+    return _of_channels(reshape(_standard(rows, rows.shape[-1:], eps), x.shape), scale)
 
 
-def _instance_norm(given: Sequence[str], of_input: bool, x: Node, *options: Node) -> Node:
-    known = dict(zip(given, options, strict=True))
+def _instance_norm(of_input: bool, x: Node, **known: Node) -> Node:
     if not of_input:
-        return Node("batch_norm", (x, *options), x.shape, (given, False), x.dtype)
+        return Node("batch_norm", (x, *known.values()), x.shape, (tuple(known), False), x.dtype)
     return _of_channels(_standard(x, x.shape[2:], known["eps"]), known)
 
 
-def _rms_norm(given: Sequence[str], shape: Sequence[int], x: Node, *options: Node) -> Node:
-    known = dict(zip(given, options, strict=True))
-    axes = tuple(range(len(x.shape) - len(shape), len(x.shape)))
-    eps = known.get("eps") or const(Decimal(float(np.finfo(x.dtype).eps)), (), x.dtype)
-    return _scaled(x / call("sqrt", kept(reduce("mean", x**2, axes), x, axes) + eps), known.get("weight"), None)
+def _rms_norm(shape: Sequence[int], x: Node, *, weight: Node | None = None, eps: Node | None = None) -> Node:
+    axes = _last_axes(x, shape)
+    eps = eps or const(Decimal(float(np.finfo(x.dtype).eps)), (), x.dtype)
+    return _scaled(x / call("sqrt", kept(reduce("mean", x**2, axes), x, axes) + eps), weight)
 
 
 def _standard(x: Node, shape: Sequence[int], eps: Node) -> Node:
@@ -117,7 +107,7 @@ def _over(x: Node, axes: Axes, eps: Node) -> Node:
     return (x - kept(reduce("mean", x, axes), x, axes)) / _deviation(x, axes, eps)
 
 
-def _scaled(x: Node, weight: Node | None, bias: Node | None) -> Node:
+def _scaled(x: Node, weight: Node | None = None, bias: Node | None = None) -> Node:
     x = x if weight is None else x * weight
     return x if bias is None else x + bias
 
