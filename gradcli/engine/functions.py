@@ -1,154 +1,82 @@
 """Functions on arrays that NumPy does not have, under the names of operations; like NumPy's, they take `out`.
 
 The error function and the gamma function come from the standard library, one element at a time, or from SciPy
-(extra `special`) where it is installed; digamma from SciPy or SymPy's arbitrary precision.
+(extra `special`) where it is installed; digamma and what follows it from SciPy, or from mpmath, which SymPy needs.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from contextlib import suppress
 from functools import cache
 
 import numpy as np
 
 from gradcli.graph.array import Array
 
-MAX_ORDER = 400  # beyond it, terms of the sum underflow
-_FEW = 12  # from this order on, terms 40 steps away from the largest do not count
-_NEAR = 40
-_LOW = 10
-_TINY = 1e-300  # below it, float64 loses digits
-_NOTHING = 1e-18  # of a sum
-_FACTORIALS = 171  # that float64 has room for
-# B₂ₖ/(2k)!, the coefficients of Euler and Maclaurin's sum.
-_COEFFICIENTS = [
-    1 / 12, -1 / 720, 1 / 30240, -1 / 1209600, 1 / 47900160, -691 / 1307674368000, 1 / 74724249600,
-    -3617 / 10670622842880000, 43867 / 5109094217170944000, -174611 / 802857662698291200000,
-]  # fmt: skip
+MAX_ORDER = 400  # of polygamma
+_DIGITS = 30  # with which mpmath computes, and two more for each order: float64 has the first 16
+_FEW, _NEAR = 12, 40  # the order of zeta from which on terms so many steps away from the largest do not count
+_LOW = 10  # orders for which SciPy's numbers are exact above 0
 
 
-def polygamma_of_order(n: int, x: Array) -> Array:
-    """Return ψₙ at points; at 0 and the negative integers, which are poles, the limit from the right.
+def polygamma_at(n: int, x: float) -> float:
+    """Return ψₙ at a point; at 0 and the negative integers, which are poles, the limit from the right.
 
-    >>> polygamma_of_order(1, np.array([1.0, -0.5])).round(9)
-    array([1.64493407, 8.9348022 ])
-    >>> polygamma_of_order(171, np.array([100.0, np.inf]))  # 171! itself is beyond float64
-    array([1.51581242e-35, 0.00000000e+00])
+    That of digamma is the limit at 0, and nan at the other poles.
+
+    >>> round(polygamma_at(1, -0.5), 9), polygamma_at(1, -3.0), polygamma_at(0, -3.0)
+    (8.934802201, inf, nan)
     """
-    sign = 1.0 if n % 2 else -1.0
-    result = np.full(x.shape, np.nan)
-    pole = (x <= 0) & (x == np.floor(x))
-    result[pole] = sign * np.inf
-    result[x == np.inf] = 0
-    above = (x > 0) & (x < np.inf)
-    below = (x < 0) & ~pole
-    result[above] = _above(n, x[above])
-    if not below.any():
-        return result
-    if n >= _FEW:
-        base, total = _near_sum(n + 1, x[below])
-        result[below] = sign * _scaled(n, base, total)
-    else:
-        result[below] = _reflected(n, x[below])
-    return result
+    import mpmath  # SymPy's
 
-
-def _above(n: int, x: Array) -> Array:
-    """Return ψₙ above 0: SciPy's where it is installed, which is quicker, for orders whose terms do not overflow."""
-    if n <= _LOW:
-        with suppress(ImportError):
-            import scipy.special
-
-            return np.asarray(scipy.special.polygamma(n, x))
-    return (1 if n % 2 else -1) * _scaled(n, x, _tail_sum(n + 1, x))
-
-
-def _scaled(n: int, base: Array, total: Array) -> Array:
-    """Return n!·total/baseⁿ⁺¹."""
-    s = n + 1
-    size = np.abs(base)
-    with np.errstate(all="ignore"):
-        power = size ** -float(s)
-        scaled = (math.factorial(n) if n < _FACTORIALS else math.inf) * power
-        logarithm = math.lgamma(n + 1) - s * np.log(size) + np.log(np.abs(total))
-        normal = (power > _TINY) & (scaled < np.inf)
-        result = np.where(normal, scaled * total, np.copysign(np.exp(logarithm), total))
-    return np.asarray(np.where((base < 0) & (s % 2 == 1), -result, result))
-
-
-def hurwitz_zeta(x: Array, q: Array) -> Array:
-    """Return Σ 1/(q + k)ˣ over k = 0, 1, 2, …; at the poles, and where the sum has no value, what PyTorch has.
-
-    >>> hurwitz_zeta(np.array([2.0, 3.0, 2.0]), np.array([1.0, -1.5, 0.0])).round(9)
-    array([1.64493407, 0.11810203,        inf])
-    """
-    x, q = np.broadcast_arrays(x, q)
-    result = np.full(x.shape, np.nan)
-    result[(x == 1) | ((x > 1) & (q <= 0) & (q == np.floor(q)))] = np.inf
-    above = (x > 1) & (q > 0) & (q < np.inf)
-    result[above] = q[above] ** -x[above] * _tail_sum(x[above], q[above])
-    below = (x > 1) & (q < 0) & (q != np.floor(q)) & (x == np.floor(x)) & (x < np.inf)
-    for s in map(int, np.unique(x[below])):
-        points = below & (x == s)
-        if s > _FEW:
-            base, total = _near_sum(s, q[points])
-            result[points] = total * base**-s
-        else:
-            result[points] = (-1) ** s / math.factorial(s - 1) * _reflected(s - 1, q[points])
-    return result
-
-
-def _tail_sum(s: Array | int, x: Array) -> Array:
-    """Return Σ (x/(x + k))ˢ over all k from 0, by Euler and Maclaurin's sum behind the first terms."""
-    z = x.copy()
-    total, term = np.zeros_like(x), np.ones_like(x)
-    s = np.broadcast_to(s, x.shape)
-    while (small := (z < s + 12) & (term > _NOTHING * total)).any():
-        total[small] += term[small]
-        z[small] += 1
-        term[small] = (x[small] / z[small]) ** s[small]
-    term = np.where(term > _NOTHING * total, term, 0)  # the rest of the sum is of the size of its first term
-    total += term * (z / (s - 1) + 0.5)
-    term = term * s / z
-    for k, coefficient in enumerate(_COEFFICIENTS):
-        total += coefficient * term
-        term = term * ((s + 2 * k + 1) * (s + 2 * k + 2)) / (z * z)
-    return total
-
-
-def _near_sum(s: int, x: Array) -> tuple[Array, Array]:
-    """Return the x + k that is nearest to 0, for k from 0, and the sum of its power s over those of all.
-
-    The largest come first: those of the two sides of 0 cancel each other where s is odd.
-    """
-    first = np.maximum(0, np.round(-x))
-    base = x + first
-    side = np.where(base > 0, -1.0, 1.0)
-    total = np.ones_like(x)
-    for step in range(1, _NEAR):
-        for k in (step * side, -step * side):
-            total += np.where(first + k >= 0, (base / (base + k)) ** s, 0)
-    return base, total
-
-
-def _reflected(n: int, x: Array) -> Array:
-    """Return ψₙ below 0 from its value at 1 - x: the sum has a term for each step to 0."""
-    mirrored = polygamma_of_order(n, 1 - x)
-    rest = x - np.round(x)
-    quarter = np.sign(rest) * (0.5 - np.abs(rest))  # exact, where the cotangent is near 0
-    cot = np.where(np.abs(rest) < 0.25, 1 / np.tan(np.pi * rest), np.tan(np.pi * quarter))
-    return np.asarray((mirrored if n % 2 == 0 else -mirrored) - _cotangent(n)(cot))
+    n = int(n)
+    if math.isnan(x) or x == math.inf:
+        return 0.0 if n and x == math.inf else x
+    if x <= 0 and (x == -math.inf or x == math.floor(x)):
+        if n:
+            return math.inf if n % 2 else -math.inf
+        return -math.copysign(math.inf, x) if x == 0 else math.nan
+    with mpmath.workdps(_DIGITS + 2 * n):
+        z = mpmath.mpf(x)
+        if x > 0:
+            return float(mpmath.psi(n, z))
+        # By reflection: the sum has a term for each step to 0.
+        slope = mpmath.pi ** (n + 1) * mpmath.polyval(_cotangent(n), mpmath.cot(mpmath.pi * (z - mpmath.nint(z))))
+        return float((-1) ** n * mpmath.psi(n, 1 - z) - slope)
 
 
 @cache
-def _cotangent(order: int) -> np.polynomial.Polynomial:
-    """Return the derivative of π·cot(πx) of an order, as a polynomial in cot(πx)."""
-    slope = np.polynomial.Polynomial([0, np.pi])
+def _cotangent(order: int) -> list[int]:
+    """Return the derivative of cot(x) of an order as a polynomial in cot(x): its coefficients, the highest first."""
+    coefficients = [0, 1]
     for _ in range(order):
-        slope = -np.pi * np.polynomial.Polynomial([1, 0, 1]) * slope.deriv()
-    return slope
+        slope = [k * c for k, c in enumerate(coefficients)][1:]
+        coefficients = [-a - b for a, b in zip([*slope, 0, 0], [0, 0, *slope], strict=True)]
+    return coefficients[::-1]
+
+
+def zeta_at(x: float, q: float) -> float:
+    """Return Σ 1/(q + k)ˣ over k = 0, 1, 2, …; at the poles, and where the sum has no value, what PyTorch has.
+
+    >>> [round(zeta_at(x, q), 9) for x, q in ((2.0, 1.0), (3.0, -1.5), (2.0, 0.0))]
+    [1.644934067, 0.118102026, inf]
+    """
+    import mpmath
+
+    if x == 1 or (x > 1 and q <= 0 and q == np.floor(q)):
+        return math.inf
+    if not x > 1 or not abs(q) < math.inf or (q < 0 and x != np.floor(x)):
+        return math.nan
+    if x == math.inf:
+        return float(np.power(q, -x)) if q > 0 else math.nan
+    with mpmath.workdps(_DIGITS):
+        if q > 0:
+            return float(mpmath.zeta(x, q))
+        s, z, nearest = int(x), mpmath.mpf(q), round(-q)
+        if s <= _FEW:
+            return float((-1) ** s * polygamma_at(s - 1, q) / mpmath.factorial(s - 1))
+        return float(mpmath.fsum((z + k) ** -s for k in range(max(0, nearest - _NEAR), nearest + _NEAR)))
 
 
 def into(out: Array | None, result: Array) -> Array:
@@ -192,7 +120,7 @@ def softplus(x: Array, out: Array | None = None) -> Array:
 
 def digamma(x: Array, out: Array | None = None) -> Array:
     """Return the derivative of log Γ."""
-    return polygamma(np.zeros(1), x, out)
+    return _special("psi", _digamma)(x, out=out)
 
 
 def polygamma(n: Array, x: Array, out: Array | None = None) -> Array:
@@ -202,18 +130,26 @@ def polygamma(n: Array, x: Array, out: Array | None = None) -> Array:
 
 def zeta(x: Array, q: Array, out: Array | None = None) -> Array:
     """Return Hurwitz's zeta function."""
-    return with_out(hurwitz_zeta)(np.asarray(x, float), np.asarray(q, float), out=out)
+    return with_out(_over_arrays(zeta_at))(x, q, out=out)
 
 
 def _of_orders(n: Array, x: Array) -> Array:
     """Return polygamma of each order; nan where an order is negative, not an integer, or too large."""
     n, x = np.broadcast_arrays(np.asarray(n, float), np.asarray(x, float))
     result = np.full(x.shape, np.nan)
-    for order in np.unique(n[(n >= 0) & (n <= MAX_ORDER) & (n == np.floor(n))]):
+    for order in map(int, np.unique(n[(n >= 0) & (n <= MAX_ORDER) & (n == np.floor(n))])):
         points = n == order
-        at = x[points]
-        result[points] = _special("psi", _digamma)(at) if order == 0 else polygamma_of_order(int(order), at)
+        if not order:
+            result[points] = digamma(x[points])
+            continue
+        quick = points & (x > 0) & (x < np.inf) & (order <= _LOW)
+        result[quick] = _special("polygamma", polygamma_at)(order, x[quick])
+        result[points & ~quick] = _over_arrays(polygamma_at)(order, x[points & ~quick])
     return result
+
+
+def _over_arrays(function: Callable[..., float]) -> Callable[..., Array]:
+    return np.vectorize(function, otypes=[float])
 
 
 @cache
@@ -222,7 +158,7 @@ def _special(name: str, fallback: Callable[..., float]) -> Callable[..., Array]:
     try:
         import scipy.special
     except ImportError:
-        return with_out(np.vectorize(_with_poles(name, fallback), otypes=[float]))
+        return with_out(_over_arrays(_with_poles(name, fallback)))
     if name == "gammaln":
         return with_out(_scipy_lgamma)
     function: Callable[..., Array] = getattr(scipy.special, name)
@@ -270,10 +206,4 @@ def _with_poles(name: str, function: Callable[..., float]) -> Callable[..., floa
 
 
 def _digamma(x: float) -> float:
-    import sympy
-
-    if x == -math.inf or (x <= 0 and x == math.floor(x)):
-        return -math.copysign(math.inf, x) if x == 0 else math.nan
-    if not math.isfinite(x):
-        return x
-    return float(sympy.digamma(sympy.Float(x, 30)).evalf(20))
+    return polygamma_at(0, x)
