@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -52,8 +52,7 @@ class Precedence(IntEnum):
     ATOM = 8
 
 
-@dataclass(frozen=True)
-class Corner:
+class Corner(NamedTuple):
     """Points at which an operation has no derivative, and what its rule gives there.
 
     `at(y, *settings, *arguments)` is the condition as a node; it broadcasts to the shape of the first argument.
@@ -70,7 +69,7 @@ class Corner:
         return self.result if isinstance(self.result, str) else self.result(*settings)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class Operation:
     """One row of the table: all facts of an operation.
 

@@ -5,11 +5,10 @@ from __future__ import annotations
 import ast
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from typing import NamedTuple
 
 
-@dataclass(frozen=True)
-class Script:
+class Script(NamedTuple):
     """A script: its text, its name in tracebacks, its folder (None where it has none), and its arguments.
 
     `data` are the bytes of a file, which Python decodes by the encoding that they declare.

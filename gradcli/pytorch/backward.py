@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cache
 from itertools import count
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -30,8 +30,7 @@ from gradcli.pytorch.running import leading
 from gradcli.pytorch.tensor import Array, Tensor, new
 
 
-@dataclass(frozen=True)
-class Change:
+class Change(NamedTuple):
     """A gradient that a hook has changed: its edge, the hook, and the gradient before and after.
 
     `step` is the step that the hook runs after; None for a hook that runs before the edge.
@@ -58,8 +57,7 @@ class Contribution:
     after: Any = None
 
 
-@dataclass(frozen=True, eq=False)
-class Pulled:
+class Pulled(NamedTuple):
     """One step of a call: the gradients of its results, and those of its inputs, before hooks."""
 
     step: Step

@@ -7,7 +7,7 @@ import weakref
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import Enum, auto
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -43,8 +43,7 @@ class Kind(Enum):
         return "integers" if self in (Kind.DISCRETE, Kind.INDICES) else "detached"
 
 
-@dataclass(frozen=True)
-class How:
+class How(NamedTuple):
     """The way in which a line detaches numbers: `code` is the script's call, `.item()`, or the name of an operation.
 
     `arguments` are those of a function that copies numbers, as a message has them.

@@ -46,10 +46,10 @@ def table() -> Table:
                 module = functions[line] = {}
                 continue
         values = dict(fact.partition("=")[::2] for fact in text.split())
-        for name in names:
-            step = values.get("grad_fn", name if not bracket and "Backward" in name else capitals(name))
-            for fact, value in values.items():
-                key = step.removesuffix("Backward0") if fact in _OF_STEPS else name
+        for fact, value in values.items():
+            for name in names:
+                step = name if not bracket and "Backward" in name else capitals(name)
+                key = values.get("grad_fn", step).removesuffix("Backward0") if fact in _OF_STEPS else name
                 facts[fact].setdefault(key, value)
     return Table(functions, facts)
 

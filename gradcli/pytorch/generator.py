@@ -9,13 +9,15 @@ from __future__ import annotations
 import math
 import os
 from functools import cached_property
-from random import Random
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from gradcli.pytorch.messages import missing_if, raise_if
 from gradcli.pytorch.modes import Mode
+
+if TYPE_CHECKING:
+    from random import Random
 
 Array = np.ndarray[Any, Any]
 
@@ -44,6 +46,8 @@ class Generator:
 
         It is Python's: to import NumPy's takes longer than a short script.
         """
+        from random import Random
+
         state = [self._seed & 0xFFFFFFFF]
         for k in range(1, _STATE):
             state.append((1812433253 * (state[-1] ^ state[-1] >> 30) + k) & 0xFFFFFFFF)

@@ -11,11 +11,9 @@ import re
 import sys
 import warnings
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from functools import cache
-from string import Formatter
 from types import FunctionType
-from typing import Any
+from typing import Any, NamedTuple
 
 from gradcli.errors import did_you_mean
 from gradcli.pytorch.modes import Mode
@@ -83,6 +81,8 @@ def _patterns() -> list[tuple[re.Pattern[str], str, Sequence[int]]]:
 
     Some are too short to be known by them.
     """
+    from string import Formatter
+
     result = []
     for key in _table():
         parts = [(literal, field) for literal, field, *_ in Formatter().parse(_table()[key][1])]
@@ -93,8 +93,7 @@ def _patterns() -> list[tuple[re.Pattern[str], str, Sequence[int]]]:
     return [(pattern, key, fields) for _, pattern, key, fields in sorted(result, key=lambda row: -row[0])]
 
 
-@dataclass(frozen=True)
-class Facts:
+class Facts(NamedTuple):
     """The facts of an error: its key in `messages.txt`, the values in its text, and the objects that it is about.
 
     The objects are steps, tensors and memory.  They are those that explain the error.

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from enum import Enum
+from typing import NamedTuple
 
 HOOKED = "BackwardHookFunction"  # PyTorch's name for what a module with a backward hook is called through
 
@@ -17,8 +17,7 @@ class Maker(Enum):
     FUNCTION = "function"  # a `torch.autograd.Function` that returns one tensor
 
 
-@dataclass(frozen=True)
-class Origin:
+class Origin(NamedTuple):
     """The origin of a view; a view of a view has that of the first."""
 
     maker: Maker
@@ -28,7 +27,7 @@ class Origin:
 
     def inner(self) -> Origin:
         """Return the origin of a view of this view."""
-        return replace(self, is_inner=True)
+        return self._replace(is_inner=True)
 
     @property
     def in_mode(self) -> bool:

@@ -25,8 +25,7 @@ from gradcli.process.script_imports import ScriptImports
 from gradcli.process.tracebacks import exit_status, traceback_text, without_ours
 from gradcli.pytorch.functions import fact
 from gradcli.pytorch.messages import MissingError, missing
-from gradcli.pytorch.nn.table import rows
-from gradcli.pytorch.tables import pytorch_names
+from gradcli.pytorch.tables import paragraphs, pytorch_names
 
 _MODULES = """
 amp autograd autograd.forward_ad autograd.function autograd.functional autograd.gradcheck
@@ -43,7 +42,7 @@ _OTHERS = {
     "distributions": "distributions.bernoulli distributions.categorical distributions.distribution "
     "distributions.exponential distributions.kl distributions.laplace distributions.multivariate_normal "
     "distributions.normal distributions.uniform",
-    "nn": " ".join(("nn.modules", *(f"nn.modules.{row.home}" for row in rows().values()))),
+    "nn": " ".join(("nn.modules", *(f"nn.modules.{file.split()[0]}" for file in paragraphs("nn/modules.txt")[1:]))),
     "nn.module": "nn.modules.module nn.parameter",
     "optim": "optim.adadelta optim.adagrad optim.adam optim.adamw optim.optimizer optim.rmsprop optim.sgd",
     "cuda_amp": "cuda.amp cuda.amp.autocast_mode cuda.amp.grad_scaler",
@@ -95,6 +94,7 @@ class _Finder:
     def create_module(self, spec: ModuleSpec) -> types.ModuleType:
         result = import_module(f"gradcli.pytorch.{MODULES[spec.name]}")
         view = types.ModuleType(spec.name, result.__doc__)
+        view.__path__ = []  # which Python looks for
         view.__dict__.update({name: getattr(result, name) for name in _defined(result)})
         view.__getattr__ = partial(_attribute, result, view)  # type: ignore[method-assign]
         view.__dir__ = partial(_names, view)  # type: ignore[method-assign]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import sys
 from contextlib import AbstractContextManager, nullcontext
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -181,6 +182,10 @@ def run(
     destination = _destination(wanted, options, style, output is not None)
     listener = _listener(wanted, options, destination, style, uses_torch)
     folder = UsersFolder()
+    if not uses_torch:
+        import_module("gradcli.pytorch.torch")
+    gc.freeze()
+    gc.unfreeze()  # what is loaded is old now: a short script does not wait until all of it is searched for cycles
     # As Python looks for cycles: a script may live long, and modules have them.
     gc.set_threshold(*((700, 10, 10) if uses_torch else (10_000, 20, 20)))
     interrupted: KeyboardInterrupt | None = None

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import cache, partial
-from typing import Any
+from typing import Any, NamedTuple
 
 from gradcli.pytorch.backward import check_kept, in_form
 from gradcli.pytorch.chains import chain_of, form_of, root_of, saved_as, saved_position
@@ -130,8 +129,7 @@ class save_on_cpu(saved_tensors_hooks):
 save_on_cpu.__module__ = saved_tensors_hooks.__module__ = "torch.autograd.graph"
 
 
-@dataclass(frozen=True)
-class Hooks:
+class Hooks(NamedTuple):
     """A script's two functions that pack and unpack saved tensors."""
 
     packer: Callable[..., Any]
