@@ -46,7 +46,14 @@ TESTS = {
     ],
     "engine": ["tests/engine", "tests/batch/test_points_not_finite.py", "tests/cli/test_many_by_hand.py"],
     "record": ["tests/record", "tests/graph", "tests/lang", "tests/pyfunc", "tests/engine/test_evaluate.py"],
-    "pages": ["tests/pages", "tests/algebra", "tests/report", "tests/script", "tests/cli"],
+    "pages": [
+        "tests/pages",
+        "tests/algebra",
+        "tests/report",
+        "tests/docs/test_documents.py",
+        "tests/script",
+        "tests/cli",
+    ],
     "pytorch": ["tests/pytorch", "tests/script", "tests/vocabulary"],
 }
 _OTHER = {

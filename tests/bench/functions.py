@@ -12,7 +12,6 @@ from typing import Any
 import autograd
 import autograd.numpy
 import numpy
-from scipy.optimize import minimize as scipy_minimize
 
 import gradcli
 from tests.bench.session import Session
@@ -59,34 +58,3 @@ def calls(session: Session) -> None:
         shown = "   ".join(f"{own} {ratios[own]:.3g} (at most {limit:g})" for own, limit in limits.items())
         print(f"  {name:28} autograd {seconds(min(times['autograd'])):>8}   {shown}")
         session.failed |= any(ratios[own] > limit for own, limit in limits.items())
-
-
-def minimize(session: Session) -> None:
-    """Compare BFGS on Rosenbrock's function of 100 variables by where its gradient comes from."""
-    title("SciPy's BFGS, Rosenbrock's function of 100 variables: time ÷ time with finite differences")
-
-    def rosenbrock(x: Any) -> Any:
-        return numpy.sum(100 * (x[1:] - x[:-1] ** 2) ** 2 + (1 - x[:-1]) ** 2)
-
-    def of_autograd(x: Any) -> Any:
-        return autograd.numpy.sum(100 * (x[1:] - x[:-1] ** 2) ** 2 + (1 - x[:-1]) ** 2)
-
-    start = numpy.tile([1.0, -1.2], 50)
-    functions = {
-        "finite differences": (rosenbrock, False),
-        "gradcli, compiled": (gradcli.compile(gradcli.value_and_grad(rosenbrock)), True),
-        "gradcli": (gradcli.value_and_grad(rosenbrock), True),
-        "autograd": (autograd.value_and_grad(of_autograd), True),
-    }
-    times: dict[str, list[float]] = {name: [] for name in functions}
-    for _ in range(2 if session.quick else 5):
-        for name, (f, jac) in functions.items():
-            run = partial(scipy_minimize, f, start, method="BFGS", jac=jac)
-            times[name] += repeat(run, number=1, repeat=1)
-            solution = run()
-            session.failed |= not numpy.allclose(solution.x, 1, atol=1e-3)
-            if len(times[name]) == 1:
-                print(f"  {name:20} {solution.nfev:6,} evaluations")
-    for name, own in times.items():
-        ratio = median(t / p for t, p in zip(own, times["finite differences"], strict=True))
-        print(f"  {name:20} {seconds(min(own)):>8}   {ratio:.3g}")

@@ -39,12 +39,6 @@ def engine(problem: Problem, name: str = "numpy", threads: int | None = None) ->
     return Ready(into, dict)
 
 
-def fresh(problem: Problem) -> Ready:
-    """Return gradcli with the NumPy engine; results go into new arrays, as a peer's do."""
-    run = compiled(problem, "numpy")
-    return Ready(lambda: run(problem.points), dict)
-
-
 def memory_copy(problem: Problem, threads: int) -> Ready:
     """Return what reads all points once, and writes as many bytes as there are results, once: the limit of memory.
 
@@ -78,12 +72,10 @@ def _move(moves: list[tuple[Array, list[Array]]], start: int, stop: int) -> None
 NUMPY = "gradcli NumPy"
 LLVM = "gradcli LLVM"
 JAX = "gradcli JAX"
-DASK = "gradcli Dask"
 COPY = "memory copy, 1 thread"
 
 ENGINES = [
     Competitor(NUMPY, engine),
-    Competitor("gradcli NumPy, new arrays", fresh),
     Competitor(LLVM, partial(engine, name="llvm"), "llvmlite"),
     Competitor(JAX, partial(engine, name="jax"), "jax"),
 ]

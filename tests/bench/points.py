@@ -6,31 +6,17 @@ from collections.abc import Callable
 from functools import partial
 
 from tests.bench import broyden
-from tests.bench.own import COPIES, ENGINES, LLVM, NUMPY
-from tests.bench.peers import AUTOGRAD, LAMBDIFY, PEERS, TORCH, TORCH_ALONE
+from tests.bench.own import COPIES, ENGINES
+from tests.bench.peers import PEERS
 from tests.bench.problems import Problem, bundle_adjustment, network, rosenbrock
 from tests.bench.race import Competitor, Rows, race
 from tests.bench.session import Session
 from tests.bench.tables import print_growth, print_rows, title
 
-# At a million points of bundle adjustment on two cores: who is how many times as fast as whom.
-TARGETS = [(NUMPY, 2, TORCH), (NUMPY, 5, AUTOGRAD), (NUMPY, 10, LAMBDIFY), (LLVM, 5, TORCH)]
-
 
 def bundle(session: Session) -> None:
     """Race at bundle adjustment: scalars, and many operations."""
-    found = _growing(session, bundle_adjustment, 7, "vᵀJ of 15 inputs and 3 outputs", PEERS)
-    if rows := found.get(10**6):
-        _print_targets(rows)
-
-
-def _print_targets(rows: Rows) -> None:
-    for name, target, peer in TARGETS:
-        peers = [rows[n] for n in ((TORCH, TORCH_ALONE) if peer == TORCH else (peer,)) if rows[n].times]
-        if peers and rows[name].times:
-            ratio = min(row.median for row in peers) / rows[name].median
-            fastest = min(min(row.times) for row in peers) / min(rows[name].times)
-            print(f"  {name} is {ratio:.1f} times as fast as {peer} (fastest runs: {fastest:.1f}); to reach: {target}")
+    _growing(session, bundle_adjustment, 7, "vᵀJ of 15 inputs and 3 outputs", PEERS)
 
 
 def rosenbrock_gradient(session: Session) -> None:
@@ -48,9 +34,7 @@ def broyden_jacobian(session: Session) -> None:
     _growing(session, partial(broyden.broyden_jacobian, 1000), 4, "sparse Jacobian, 2,998 entries", broyden.PEERS)
 
 
-def _growing(
-    session: Session, make: Callable[[int], Problem], most: int, what: str, peers: list[Competitor]
-) -> dict[int, Rows]:
+def _growing(session: Session, make: Callable[[int], Problem], most: int, what: str, peers: list[Competitor]) -> None:
     """Race at a hundred points, ten times as many, and so on, up to that power of ten."""
     by_size: dict[int, Rows] = {}
     rows = None
@@ -62,4 +46,3 @@ def _growing(
         session.check(rows)
     print_growth(by_size, f"{problem.title}, how time grows with the points", 1e-9, "nanoseconds a point")
     session.growth[problem.title] = by_size
-    return by_size

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -12,8 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from gradcli.engine.compiled import cores
-from tests.bench.own import DASK, JAX, LLVM, NUMPY
+from tests.bench.own import JAX, LLVM, NUMPY
 from tests.bench.problems import Problem, bundle_adjustment
 from tests.bench.race import Competitor, Ready, race
 from tests.bench.session import Session
@@ -31,16 +29,13 @@ def file_to_file(session: Session) -> None:
         np.savez(source, **problem.points)
         formulas.write_text(problem.text, encoding="utf-8")
         size = source.stat().st_size / 2**20
-        title(
-            f"{problem.title}, {problem.count:,} points: whole processes, .npz ({size:,.0f} MiB) to .npz; Dask: Parquet"
-        )
+        title(f"{problem.title}, {problem.count:,} points: whole processes, .npz ({size:,.0f} MiB) to .npz")
         rows = race(
             problem,
             [
                 Competitor(NUMPY, partial(_command, source, formulas, "numpy")),
                 Competitor(LLVM, partial(_command, source, formulas, "llvm"), "llvmlite"),
                 Competitor(JAX, partial(_command, source, formulas, "jax"), "jax"),
-                Competitor(DASK, partial(_cluster, _parquet(problem, Path(folder)), formulas), "distributed"),
                 Competitor("script with torch", partial(_script, source, formulas), "torch"),
             ],
         )
@@ -60,39 +55,6 @@ def _command(source: Path, formulas: Path, engine: str, problem: Problem) -> Rea
     target = source.with_name(f"{engine}.npz")
     files = ["--points", str(source), "--output", str(target), "--engine", engine]
     return _process([*_options(formulas, problem), *files], target)
-
-
-def _parquet(problem: Problem, folder: Path) -> Path:
-    """Write the points as a data set of two parts for each core: what Dask reads."""
-    import pyarrow as pa
-    from pyarrow import parquet
-
-    source = folder / "points.parquet"
-    source.mkdir()
-    parts = 2 * cores()
-    for i in range(parts):
-        part = slice(i * problem.count // parts, (i + 1) * problem.count // parts)
-        columns = {name: pa.array(a[part]) for name, a in problem.points.items()}
-        parquet.write_table(pa.table(columns), source / f"part.{i}.parquet", compression="none")
-    return source
-
-
-def _cluster(source: Path, formulas: Path, problem: Problem) -> Ready:
-    """Return the command on a local cluster, from Parquet to Parquet."""
-    target = source.with_name("results.parquet")
-    files = ["--points", str(source), "--output", str(target), "--engine", "dask"]
-
-    def run() -> None:
-        shutil.rmtree(target, ignore_errors=True)  # a data set is not replaced
-        _python(*_options(formulas, problem), *files)
-
-    def named(_: Any) -> dict[str, np.ndarray[Any, Any]]:
-        from pyarrow import parquet
-
-        table = parquet.read_table(target)
-        return {name: table[name].to_numpy() for name in table.column_names}
-
-    return Ready(run, named)
 
 
 def _script(source: Path, formulas: Path, problem: Problem) -> Ready:

@@ -36,34 +36,3 @@ def test_names_that_c_has_a_meaning_for(cli, tmp_path):
     flags = ["-std=c99", "-Wall", "-Wextra", "-Werror", "-DMODEL_TEST"]
     subprocess.run(["cc", *flags, str(path), "-lm", "-o", program], check=True)
     assert subprocess.run([program], check=False).returncode == 0
-
-
-MISTAKES = {
-    "no target": (["y=x"], "--to"),
-    "another target": (["y=x", "--to", "fortran"], "fortran"),
-    "another function": (["y=x", "--to", "c", "--what", "value,gradient"], "--what: there is no `gradient`"),
-    "no name": (["y=x", "--to", "c", "--name", "my model"], "`my model` cannot be the name of a function"),
-    "a word of the language": (["y=x", "--to", "c", "--name", "double"], "`double` has a meaning in c"),
-    "two points": (["y=x", "--to", "c", "--at", "x=1", "--at", "x=2"], "at one point, and there are 2"),
-    "a vector's Hessian": (["y=x", "z=x", "--to", "c", "--what", "hessian"], "need one scalar"),
-    "entries of no matrix": (["y=x", "--to", "c", "--what", "value", "--sparse"], "--sparse is for matrices"),
-    "no entries": (
-        ["y=x-x+1", "--to", "c", "--wrt", "x", "--what", "hessian", "--sparse"],
-        "all entries of H are zero",
-    ),
-    "a large matrix": (["y=x", "--to", "numpy", "--shape", "x=2000"], "2,000 × 2,000 entries"),
-    "much memory": (
-        ["y=sum(tanh(A@B))", "--to", "c", "--shape", "A=4000x4000,B=4000x4000", "--what", "value"],
-        "needs arrays of more than 10,000,000 numbers",
-    ),
-    "a folder that is not there": (["y=x", "--to", "c", "--output", "/nowhere/at/all.c"], "cannot be written"),
-    "a file of another language": (["y=x", "--to", "c", "--output", "m.py"], "the file extension of `m.py` says numpy"),
-    "a file of Python": (["y=x", "--to", "torch", "--output", "m.js"], "the file extension of `m.js` says javascript"),
-    "a mistake in the system": (["y=sinn(x)", "--to", "c"], "unknown function `sinn`"),
-}
-
-
-@pytest.mark.parametrize("mistake", MISTAKES)
-def test_mistakes_are_told(cli, mistake):
-    arguments, told = MISTAKES[mistake]
-    assert told in cli.refused("export", *arguments)

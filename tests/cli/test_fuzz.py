@@ -124,25 +124,9 @@ def nested(parts):
 
 
 LEAVES = [
-    "x",
-    "x",
-    "x",
-    "z",
-    "M",
-    "0",
-    "1",
-    "-2",
-    "0.5",
-    "1/3",
-    "1e300",
-    "1e-320",
-    "9**99",
-    "pi",
-    "e",
-    "inf",
-    "nan",
+    "x", "x", "x", "z", "M", "0", "1", "-2", "0.5", "1/3", "1e300", "1e-320", "9**99", "pi", "e", "inf", "nan",
     "True",
-]
+]  # fmt: skip
 EXPRESSIONS = st.recursive(st.sampled_from(LEAVES), nested, max_leaves=6)
 
 

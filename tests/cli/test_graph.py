@@ -21,30 +21,6 @@ BOX = {
 }
 
 
-@pytest.mark.parametrize(
-    ("arguments", "told"),
-    [
-        (("y=sinn(x)",), "unknown function `sinn`"),
-        (("y=x**2", "--at", "x=1", "--at", "x=2"), "a picture shows one point, and there are 2"),
-        (("y=x**2", "--at", "x=1", "--v", "1", "--v", "2"), "a picture shows one call of backward, and v makes 2"),
-        (("y=x**2", "--at", "x=1", "--v", "1,2"), "a picture shows one call of backward, and v makes 2"),
-        (("y=[x,x]", "--at", "x=1", "--v", "1,2,3"), "shape (3,) of v against shape (2,) of y"),
-        (("y=x**2", "--output", "p.foo"), "`p.foo` has an unknown file extension"),
-        (("y=x**2", "-f", "dot", "--output", "p.svg"), "-f dot, but the file extension of `p.svg` says svg"),
-        (("y=x**2", "-f", "text", "--output", "p.tex"), "-f text, but the file extension of `p.tex` says tikz"),
-        (("y=x**2", "--output", "/nowhere/p.txt"), "its folder does not exist"),
-        (("y=x**2", "--digits", "x"), "`x` is not a number of digits"),
-        (("y=x**2", "--wrt", "q"), "`q` is not in the system"),
-        (("y=x**2", "-f", "json"), "'json' is not"),
-        ((*CNN, "--open", "r1"), "`r1` is not a call: its box does not open"),
-        ((*CNN, "--open", "r1"), "the calls are c1, p1, z, loss"),
-        ((*CNN, "--open", "c2"), "`c2` is not in the picture"),
-    ],
-)
-def test_mistakes(arguments, told, cli):
-    assert told in cli.refused("graph", *arguments)
-
-
 def test_the_ending_of_the_output_chooses_the_format(cli, tmp_path):
     file = tmp_path / "p.txt"
     file.write_text("old")

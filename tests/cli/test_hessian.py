@@ -5,8 +5,6 @@ import json
 import numpy as np
 import pytest
 
-ROSENBROCK = "f=(1-x)**2+100*(y-x**2)**2"
-
 
 def test_formulas(cli):
     assert cli.json("hessian", "f=x**2*y") == {"columns": ["x", "y"], "symbolic": [["2*y", "2*x"], ["2*x", "0"]]}
@@ -32,26 +30,6 @@ def test_symmetric_to_the_last_digit(cli):
     assert (matrix == matrix.T).all()
 
 
-@pytest.mark.parametrize(
-    ("system", "at", "line"),
-    [
-        (ROSENBROCK, "x=1,y=1", "minimum: the gradient is 0, and the eigenvalues [0.399361, 1001.6] are positive"),
-        ("f=-x**2-y**2", "x=0,y=0", "maximum: the gradient is 0, and the eigenvalues [-2, -2] are negative"),
-        ("f=x*y", "x=0,y=0", "saddle point: the gradient is 0, and the eigenvalues [-1, 1] have both signs"),
-        ("f=x*y", "x=1,y=0", "eigenvalues [-1, 1] curve up and down (a saddle, where the gradient is 0)"),
-        ("f=x**2+y**2", "x=1,y=0", "curved up in every direction: the eigenvalues [2, 2] are positive"),
-        ("f=x**2", "x=1", "curved up: the second derivative is positive"),
-        ("f=-(x**2)", "x=0", "maximum: the gradient is 0, and the second derivative is negative"),
-        ("f=x**4", "x=0", "the second derivative is 0: the second-derivative test is inconclusive"),
-        ("f=x**2+y", "x=1,y=0", "curved up or flat: the eigenvalues [0, 2] are positive or 0"),
-        ("f=x**2+y**4", "x=0,y=0", "maybe a minimum: the gradient is 0, and the eigenvalues [0, 2] are positive or 0"),
-        ("f=x+y", "x=1,y=0", "all eigenvalues are 0: the second-derivative test is inconclusive"),
-    ],
-)
-def test_eigenvalues_in_a_line(cli, system, at, line):
-    assert line in cli.done("hessian", system, "--at", at).out.splitlines()
-
-
 @pytest.mark.parametrize("engine", ["numpy", "llvm"])
 def test_many_points(cli, tmp_path, engine):
     if engine == "llvm":
@@ -69,21 +47,6 @@ def test_many_points(cli, tmp_path, engine):
 def test_many_points_with_tangents_of_their_own(cli):
     out = cli.done("hessian", "f=a*b**2", "--points", "-", stdin="a,b,a.u,b.u\n1,2,1,0\n3,-1,0,1\n").out
     assert out == "a.hvp,b.hvp\n0.0,4.0\n-2.0,6.0\n"
-
-
-MISTAKES = {
-    "several outputs": (["y=x;z=x"], "second derivatives need one scalar output, and there are 2 outputs: y, z"),
-    "an array": (["y=x*2", "--at", "x=[1,2]"], "and `y` has shape (2,)"),
-    "a product without a point": (["y=x*b", "--u", "x=1"], "H·u needs a point\n  add one: --at b=1,x=1"),
-    "too many entries": (["y=sum(x)", "--shape", "x=2000"], "2,000 × 2,000 entries"),
-    "unknown": (["y=x", "--wrt", "z"], "`z` is not in the system"),
-}
-
-
-@pytest.mark.parametrize("mistake", MISTAKES)
-def test_mistakes_are_told(cli, mistake):
-    arguments, told = MISTAKES[mistake]
-    assert told in cli.refused("hessian", *arguments)
 
 
 GAUSSIAN_PROCESS = """

@@ -171,22 +171,6 @@ def test_a_comma_in_a_cell_is_not_taken_for_another_number(cli, tmp_path, typed,
 
 
 @pytest.mark.parametrize(
-    ("words", "hint"),
-    [
-        (("live", "y=x**2"), "gradcli graph SYSTEM --output y.html"),
-        (("step", "y=x**2"), "gradcli backward SYSTEM --steps"),
-        (("script", "s.py"), "gradcli run SCRIPT.py"),
-        (("why is my grad None",), "ask: gradcli explain 'why is my grad None'"),
-        (("why", "is", "it", "None"), "did you mean `explain`?"),
-        (("backward", "y=x**2", "--at", "x=3", "-f", "latex", "--output", "y.csv"), "give it the file extension .tex"),
-        (("jacobian", "y=x**2", "--at", "x=3", "-f", "latex", "--output", "y.md"), "use -f markdown"),
-    ],
-)
-def test_what_a_newcomer_types_has_a_way_out(cli, words, hint):
-    assert hint in cli.refused(*words)
-
-
-@pytest.mark.parametrize(
     ("arguments", "note"),
     [
         (("--outptu", "o"), "note: --outptu is the script's own argument; gradcli's option is --output"),

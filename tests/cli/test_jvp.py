@@ -82,30 +82,6 @@ def test_the_cotangent_has_another_name_beside_an_input_v(cli):
     assert found.splitlines()[1].split() == ["y\u0304·ẏ", "=", "2·3", "=", "6"]
 
 
-MISTAKES = {
-    "no tangent": (["y=x*z", "--at", "x=1,z=1"], "no tangent is given"),
-    "of no input": (["y=x*z", "--u", "q=1"], "`q` is not an input here"),
-    "of a wrong shape": (["y=x*z", "--u", "z=[1,2]"], "shape (2,) of u against shape () of z"),
-    "of an element that is not": (["y=x", "--at", "x=[1,2]", "--u", "x[2]=1"], "`x[2]` is not an element of `x`"),
-    "twice": (["y=x*z", "--u", "z=1", "--u", "x=1"], "--u is given twice"),
-    "twice, and together": (["y=x*z", "--u", "z=1", "--u", "x=[1]"], "--u 'z=1,x=[1]'"),
-    "none": (["y=x*z", "--shape", "x=2", "--at", "x=[1,2],z=1"], "--u 'x[0]=1,x[1]=1,z=1'"),
-    "one name twice": (["y=x*z", "--u", "z=1,z=2"], "`z` is given twice"),
-    "of a computed name": (["h=x;y=h**2", "--u", "h=1"], "`h` is not an input here"),
-    "of a constant": (["y=x*z", "--wrt", "x", "--u", "z=1"], "`z` is not an input here"),
-    "not a number": (["y=x", "--u", "x=z"], "`z` is not a number"),
-    "v without a point": (["y=x", "--u", "x=1", "--v", "1"], "--v is for points"),
-    "steps of a file": (["y=x", "--points", "samples/points.csv", "--steps"], "--steps is for single points"),
-    "an array too large": (["y=x", "--shape", "x=99999999999x9", "--u", "x=1"], "99999999999×9 is too large"),
-}
-
-
-@pytest.mark.parametrize("mistake", MISTAKES)
-def test_mistakes_are_told(cli, mistake):
-    arguments, told = MISTAKES[mistake]
-    assert told in cli.refused("jvp", *arguments)
-
-
 @pytest.mark.parametrize("command", [("jvp", "--u", "1", "--steps"), ("jvp", "--v", "1"), ("jacobian", "--order", "3")])
 def test_what_is_for_single_points_goes_into_the_file_of_a_page(cli, tmp_path, command):
     whole = (*command, "y=sin(x)", "--at", "x=1")
@@ -136,10 +112,3 @@ def test_a_tangent_in_order(cli, u, grads):
     assert [*result["u"].values()] == grads
     assert result["jvp"] == {"y": 3 * grads[0] + 3 * sum(grads[1])}
     assert cli.json("hessian", "y=b*sum(x)", "--at", "x=[2,1],b=3", "--u", u)["u"] == result["u"]
-
-
-@pytest.mark.parametrize("u", ["1", "1,2", "1,2,3,4", "[1,2],3", "[[1,2,3]]", "1,[[2,3]]"])
-def test_a_tangent_in_order_that_does_not_fit(cli, u):
-    message = cli.refused("jvp", "y=b*sum(x)", "--at", "x=[2,1],b=3", "--u", u)
-    assert "of u against the inputs b, x with 3 elements" in message
-    assert "for example --u 'b=1,x[0]=1,x[1]=1'" in message

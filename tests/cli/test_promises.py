@@ -274,11 +274,3 @@ def test_a_longer_v_is_broadcast_with_a_note(cli):
     assert outcome.err.startswith("note: ")
     assert "an error in today's PyTorch" in outcome.err
     assert "--strict" in outcome.err
-
-
-@pytest.mark.parametrize("strict", [(), ("--strict",)], ids=["lenient", "strict"])
-@pytest.mark.parametrize(
-    ("system", "v"), [(VECTOR, "1"), (VECTOR, "1,2,3"), (VECTOR, "[[1,2]]"), (MATRIX, "1,2"), (THREE, "1,2")]
-)
-def test_any_other_mismatch_is_always_refused(cli, system, v, strict):
-    assert "of v against" in cli.refused("backward", *system, "--v", v, *strict)

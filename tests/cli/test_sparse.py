@@ -87,21 +87,6 @@ def test_many_points_of_many_columns(cli):
     np.testing.assert_allclose(np.array([row.split(",") for row in rows], dtype=float), 3 * x**2, rtol=1e-13)
 
 
-@pytest.mark.parametrize(
-    ("arguments", "says"),
-    [
-        (("--at", "x=1", "-f", "latex"), "-f latex shows whole Jacobians"),
-        (("--at", "x=1", "--output", "J.parquet"), "--sparse writes .csv, .json and .npz files"),
-        (("--at", "x=1", "--at", "x=2"), "--sparse shows one point"),
-        (("--output", "J.npz"), "a .npz file has the numbers at a point"),
-        (("--at", "x=1", "--engine", "jax"), "--engine is for many points"),
-        (("--at", "x=1", "--output", "J.npz", "-f", "csv"), "says npz"),
-    ],
-)
-def test_what_is_refused(cli, arguments, says):
-    assert says in cli.refused("jacobian", "y=x**2", "--sparse", *arguments)
-
-
 @long
 def test_elements_of_a_loop(cli):
     """The function of `BROYDEN`, put together element by element, is as fast, and its Jacobian has the same entries."""

@@ -25,6 +25,7 @@ README = ROOT / "README.md"
 INDEX = ROOT / "gradcli" / "guide" / "README.md"
 GUIDE = sorted(path for path in INDEX.parent.glob("*.md") if path != INDEX)
 HELP = ROOT / "gradcli" / "cli" / "help.md"  # the examples with which the help of commands begins
+PINNED = sorted((Path(__file__).parent / "pinned").glob("*.md"))  # commands and what they print, for no reader
 SAMPLES = ROOT / "samples"
 PICTURE = SAMPLES / "vector_to_vector.svg"
 PICTURED = ["graph", "-F", str(SAMPLES / "vector_to_vector.grad"), "--v", "1,10,100", "-f", "svg"]

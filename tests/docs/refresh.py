@@ -19,6 +19,7 @@ from tests.docs.documents import (
     MOVING,
     PICTURE,
     PICTURED,
+    PINNED,
     README,
     SCRIPTS,
     blocks,
@@ -58,7 +59,7 @@ def refreshed(text: str) -> str:
 
 def main(files: list[str]) -> None:
     """Rewrite the console blocks of the files, and the index; without files, of all documents, and scripts' outputs."""
-    for path in [Path(name) for name in files] or [README, *GUIDE, HELP]:
+    for path in [Path(name) for name in files] or [README, *GUIDE, HELP, *PINNED]:
         path.write_text(refreshed(path.read_text("utf-8")), "utf-8")
     INDEX.write_text(index(), "utf-8")
     if files:

@@ -21,6 +21,7 @@ from documents import (
     MOVING,
     PICTURE,
     PICTURED,
+    PINNED,
     README,
     ROOT,
     SAMPLES,
@@ -42,7 +43,7 @@ PAGES = {path: path.read_text("utf-8") for path in [README, INDEX, *GUIDE, HELP]
 GUIDES = {path.stem: path.read_text("utf-8") for path in GUIDE}
 SESSIONS = [
     pytest.param(session, id=f"{path.stem}: {session.examples[0].command[:60]}")
-    for path, text in PAGES.items()
+    for path, text in (PAGES | {path: path.read_text("utf-8") for path in PINNED}).items()
     for session in map(console_session, blocks(text, "console"))
 ]
 EXAMPLES = [example for session in SESSIONS for example in session.values[0].examples]
@@ -57,6 +58,15 @@ def test_commands_print_what_is_shown(session, cli):
         if not same(now.text, example.shown):
             assert now.text == example.shown  # the difference; `python -m tests.docs.refresh` takes it over
         assert ended_well(example, now)
+
+
+def test_a_mistake_is_told_in_a_few_lines():
+    (path,) = (path for path in PINNED if path.stem == "mistakes")
+    for block in blocks(path.read_text("utf-8"), "console"):
+        for example in (e for e in console_session(block).examples if e.command.startswith("gradcli ")):
+            assert example.shown.startswith("error: "), example
+            assert 1 < len(example.shown.splitlines()) <= 12, example
+            assert "gradcli failed" not in example.shown
 
 
 def test_the_main_example_stands_on_the_first_screen():

@@ -70,38 +70,12 @@ def test_operators_bind_as_in_python(text):
     assert value(f"y={text}", **VARIABLES) == pytest.approx(expected, rel=1e-9, abs=1e-9)
 
 
-M, N, X, Z = [[1.0, 2.0], [3.0, 4.0]], [[0.0, 1.0], [1.0, 5.0]], [1.0, -2.0], [0.5, 3.0]
-
-
 def test_a_condition_is_a_mask_of_what_it_is_multiplied_by():
     x = np.array([-1.0, 0.0, 2.0, 5.0])
     np.testing.assert_array_equal(value("(x >= 0)*x**2*(x < 3)", x=x), (x >= 0) * x**2 * (x < 3))
 
 
 # Numbers are exact
-
-
-@pytest.mark.parametrize(
-    ("text", "slope"),
-    [
-        ("x/3", "1/3"),
-        ("1/3*x", "1/3"),
-        ("0.1*x", "0.1"),
-        ("(0.1+0.2)*x", "0.3"),
-        ("(1/3+1/6)*x", "1/2"),
-        ("3*x*(1/3)", "1"),
-        ("2**100*x", "1267650600228229401496703205376"),
-        ("1e-3*x", "0.001"),
-        ("pi*x", "pi"),
-        ("e*x", "e"),
-        ("sqrt(2)*x", "sqrt(2)"),
-        ("2**(1/2)*x", "sqrt(2)"),
-        ("x**(1/3)", "1/(3*x**(2/3))"),
-        ("x**0.5", "0.5/sqrt(x)"),
-    ],
-)
-def test_numbers_are_exact(cli, text, slope):
-    assert cli.json("jacobian", f"y={text}")["symbolic"] == [[slope]]
 
 
 ZEROS = ["0.0", "-0.0", "-0.", "-0e3", "-0", "--0.0", "+(-0.0)", "-(1 - 1)", "-(0.5 - 0.5)", "0.0 - 0", "-0.0 - 0"]
@@ -127,20 +101,7 @@ def test_a_zero_has_the_sign_that_it_has_in_python(cli, tmp_path, zero):
 # Names
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        "gamma",
-        "E",
-        "lambda_",
-        "sin",
-        "zeta",
-        "Symbol",
-        "_",
-        "input",
-        "in_",
-    ],
-)
+@pytest.mark.parametrize("name", ["gamma", "E", "lambda_", "sin", "zeta", "Symbol", "_", "input", "in_"])
 def test_names_that_are_functions_elsewhere_are_variables(cli, name):
     assert cli.json("backward", f"y={name}**2", "--at", f"{name}=3", "--v", "10")["grad"] == {name: 60}
     assert cli.json("jacobian", f"y={name}**2")["symbolic"] == [[f"2*{name}"]]

@@ -10,7 +10,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gradcli import evaluate, numeric_jacobian, parse
-from gradcli.errors import InputError
 
 N = 5
 
@@ -120,49 +119,6 @@ def test_a_long_loop_is_a_few_operations():
     assert not any(node.op == "take" for node in graph.nodes)
 
 
-@pytest.mark.parametrize(
-    ("text", "where", "says"),
-    [
-        ("y[i] = x[i-1] for i in 0..4", "i-1", "no element -1 among 4, which is needed at i = 0"),
-        ("y = x for i in 0..4", "for i in 0..4", "`y[i] = 2*x[i] for i in 0..9`"),
-        ("sin(x[i]) for i in 0..4", "for i in 0..4", "assigns elements"),
-        ("y[i] = x[i] for i in range(2, n)", "range(2, n)", "write `2..n-1`"),
-        ("y[i] = x[i] for i in range(5)", "range(5)", "write `0..4`"),
-        ("y[i] = x[i] for i in 0..k-1", "k", "n = 100"),
-        ("input k = 3; y[i] = x[i] for i in 0..k-1", "k", "without `input`"),
-        ("k = 3/2; y[i] = x[i] for i in 0..k", "k", "not an integer"),
-        ("y[i] = x[i] for i in 0..", "..", "a bound is missing"),
-        ("y[i] = x[i] for i in 0..1//0", "0", "division by zero"),
-        ("y[i] = x[i] for i in 0..2**99", "2**99", "not made of integers"),
-        ("y[i] = x[i] for i in 0..9999999999", "9999999999", "too large"),
-        ("y[i] = x[i] for i in 0..1000000000", "for i in 0..1000000000", "at most 1,048,576"),
-        ("y[i] = x[i] for i in 4..0", "4..0", "empty"),
-        ("y[i] = x[i] for i 0..4", "for i 0..4", "not a loop"),
-        ("y[i] = x[i] for if in 0..4", "if", "call it `if_`"),
-        ("y[i] = x[i] for i in 0..4 for i in 0..2", "i", "two loops"),
-        ("y[i] = x[i] if x[i] > 0 else 0 for i in 0..3", "x[i]", "`where(x[i] > 0, a, b)`"),
-        ("y[i] = x[i] if i else 0 for i in 0..3", "i", "compare it"),
-        ("y[2*i] = x[i] for i in 0..3", "x[i]", "`y[1]` is never assigned"),
-        ("y[i] = x[i] for i in 0..3; y[2] = 3", "x[i]", "`y[2]` is assigned twice"),
-        ("y[i-1] = x[i] for i in 0..3", "i-1", "integers from 0"),
-        ("y[i] = y[i-1]*z[i] for i in 0..3", "i-1", "no element -1\n"),
-        ("y[i] = y[3]*x[i] if i < 3 else 0 for i in 0..3", "y[3]", "`y[3]` is used before it is assigned"),
-        ("y[i] = sum(y)*x[i] if i > 0 else 0 for i in 0..3", "y", "as a whole while its elements are computed"),
-        ("y[0] = 1; y[i] = y[i]*x[i] for i in 1..3", "y[i]", "`y[1]` is used before it is assigned"),
-        ("y[i] = sum(x[i:]) for i in 0..99999", "i:", "too many to be computed one by one"),
-        ("y[0] = 1; y[i] = y[i-1]*x[i] for i in 1..99999", "y", "`cumprod`"),
-        ("y[i] = x[i] > 1 for i in 0..3", "y[i]", "a condition is not a value"),
-        ("y[] = x[i] for i in 0..3", "[]", "an index is missing"),
-        ("y[i] = [v for v in x] for i in 0..3", "[v for v in x]", "a comprehension"),
-    ],
-)  # fmt: skip
-def test_what_is_refused(text, where, says):
-    with pytest.raises(InputError) as error:
-        parse(text, **({"x": (4,)} if "x[i-1]" in text else {}))
-    assert error.value.span.text == where
-    assert says in str(error.value)
-
-
 def test_coupled_recurrences():
     """Loops over one range that read each other's elements are computed round by round: the Euler steps of a model."""
     graph = parse("""
@@ -195,26 +151,3 @@ def test_elements_of_an_assigned_row():
     """`s[k-1,0]` is `s[k-1][0]` while rows are assigned."""
     graph = parse("s[0] = [x, 1 - x]; s[k] = [s[k-1,0]*s[k-1,1], s[k-1][0]] for k in 1..2; y = s[2,0] + s[2,1]")
     assert values(graph, {"x": 3.0})["y"] == -6 * 3 - 6
-
-
-@pytest.mark.parametrize(
-    ("text", "says"),
-    [
-        (
-            "a[0]=x; b[0]=1; a[k]=b[k-1] for k in 1..5; b[k]=a[k-1] for k in 1..4",
-            "`a` and `b` are computed from each other, but not in loops over one range in a row\n"
-            "`a[…] = … for k in 1..5; b[…] = … for k in 1..5`, or both in one array: `s[…] = [.., ..] for k in 1..5`",
-        ),
-        (
-            "a[0]=x; b[0]=1; a[k]=b[k-1] for k in 1..5; z=2; b[k]=a[k-1] for k in 1..5",
-            "`a` and `b` are computed from each other, but not in loops over one range in a row",
-        ),
-        ("a[0]=x; b[0]=1; a[k]=b[k] for k in 1..5; b[k]=a[k-1] for k in 1..5", "`b[1]` is used before it is assigned"),
-        ("a[0]=x; b[0]=1; a[k]=sum(b) for k in 1..5; b[k]=a[k-1] for k in 1..5", "`b` is used as a whole"),
-        ("y[k] = w[k-1]*x for k in 1..3; w[k] = 1 for k in 0..2", "`w` is used before it is assigned"),
-    ],
-)
-def test_recurrences_that_are_refused(text, says):
-    with pytest.raises(InputError) as caught:
-        parse(text)
-    assert f"{caught.value.message}\n{caught.value.hint}".startswith(says)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import warnings
 from pathlib import Path
@@ -74,6 +75,25 @@ def until(driver, condition):
 def frame(driver):
     """Wait until what waits for the next frame is shown."""
     driver.execute_async_script("requestAnimationFrame(() => setTimeout(arguments[0], 20))")
+
+
+def find(driver, selector):
+    return driver.find_element("css selector", selector)
+
+
+def click(driver, action, times=1):
+    for _ in range(times):
+        find(driver, f'[data-action="{action}"]').click()
+
+
+def check_axe(driver):
+    """Check that everybody can use what the page shows; skip where axe-core is missing."""
+    axe = os.environ.get("GRADCLI_AXE")
+    if not axe:
+        pytest.skip("needs axe-core: GRADCLI_AXE names axe.min.js, which npm installs")
+    driver.execute_script(Path(axe).read_text("utf-8"))
+    found = driver.execute_async_script("axe.run(document).then(arguments[0])")["violations"]
+    assert [(v["id"], v["impact"], [n["html"][:200] for n in v["nodes"]]) for v in found] == []
 
 
 def numbers(driver):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from conftest import long
 from numpy.testing import assert_allclose
-from pages import SAMPLES, flattened, frame, numbers, scalars, system_of, type_points
+from pages import SAMPLES, click, find, flattened, frame, numbers, scalars, system_of, type_points
 
 from gradcli.graph.names import bar
 from gradcli.report.live.numbers import GRID
@@ -15,13 +15,8 @@ EXAMPLE = ("y0=3*x0**2", "y1=x0**2+2*x1**3", "y2=10*x1", "--at", "x0=1,x1=2", "-
 POINTS = 20
 
 
-def click(driver, action, times=1):
-    for _ in range(times):
-        driver.find_element("css selector", f'[data-action="{action}"]').click()
-
-
 def type_into(driver, selector, text):
-    field = driver.find_element("css selector", selector)
+    field = find(driver, selector)
     field.clear()
     field.send_keys(text)
 
@@ -94,7 +89,7 @@ def test_calls_add_up_until_zero(opened):
 
 
 def sentence(driver):
-    return driver.find_element("css selector", "[data-step]").text
+    return find(driver, "[data-step]").text
 
 
 @long
@@ -149,7 +144,7 @@ def test_hidden_numbers_are_nowhere_in_the_text_before_their_step(opened):
         for number in ("286", "35490", "15500", "363"):
             assert (number in text.replace(",", "")) <= (number in known or "L" in text), (step, number)
         assert all(not key.startswith("grad-of") or step > 3 for key in found)
-        if driver.find_element("css selector", '[data-action="next"]').get_attribute("disabled"):
+        if find(driver, '[data-action="next"]').get_attribute("disabled"):
             break
         click(driver, "next")
         frame(driver)
@@ -165,17 +160,17 @@ def test_a_number_is_guessed_before_it_is_shown(opened):
     click(driver, "next")
     assert sentence(driver) == "t1 = x**2 = ?"
     assert "value-of t1" not in numbers(driver)
-    driver.find_element("css selector", "[data-guess]").send_keys("9", Keys.ENTER)
+    find(driver, "[data-guess]").send_keys("9", Keys.ENTER)
     assert "✓ right" in shown(driver)
     assert numbers(driver)["value-of t1"] == 9
     click(driver, "next")
-    driver.find_element("css selector", "[data-guess]").send_keys("11", Keys.ENTER)
+    find(driver, "[data-guess]").send_keys("11", Keys.ENTER)
     assert "it is 12" in shown(driver)
 
 
 def test_the_headline_tells_what_the_last_change_did(opened):
     driver = opened(*EXAMPLE)
-    headline = driver.find_element("css selector", "[data-headline]")
+    headline = find(driver, "[data-headline]")
     assert "= 2173" in headline.text
     type_into(driver, '[data-input="x0"]', "2")
     assert "= 2212" in headline.text

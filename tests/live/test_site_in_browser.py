@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import os
-from pathlib import Path
-
 import pytest
 from conftest import Command, long
-from pages import browser, errors, until
+from pages import check_axe, errors, until
 
 KEYS = "document.dispatchEvent(new KeyboardEvent('keydown', {key: arguments[0], bubbles: true}))"
 
@@ -17,13 +14,6 @@ def site(tmp_path_factory):
     folder = tmp_path_factory.mktemp("guide") / "site"
     assert Command()("explain", "--site", str(folder)).status == 0
     return folder
-
-
-@pytest.fixture(scope="module")
-def driver():
-    driver = browser()
-    yield driver
-    driver.quit()
 
 
 def test_the_search_finds_pages_without_a_server(driver, site):
@@ -78,14 +68,9 @@ def test_no_page_scrolls_sideways(driver, site, width):
 
 @long
 def test_axe_finds_nothing(driver, site):
-    axe = os.environ.get("GRADCLI_AXE")
-    if not axe:
-        pytest.skip("needs axe-core: GRADCLI_AXE names axe.min.js, which npm installs")
     for name in ("index", "accumulation", "corners", "layers"):
         for scheme in ("light", "dark"):
             media = {"features": [{"name": "prefers-color-scheme", "value": scheme}]}
             driver.execute_cdp_cmd("Emulation.setEmulatedMedia", media)
             driver.get((site / f"{name}.html").as_uri())
-            driver.execute_script(Path(axe).read_text("utf-8"))
-            found = driver.execute_async_script("axe.run(document).then(arguments[0])")["violations"]
-            assert [(v["id"], [n["html"][:200] for n in v["nodes"]]) for v in found] == [], (name, scheme)
+            check_axe(driver)

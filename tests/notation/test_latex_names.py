@@ -14,26 +14,8 @@ from gradcli.notation.latex_names import LatexNames, textbook
 
 PARTS = ["x", "y", "W", "b", "t", "alpha", "α", "eps", "epsilon", "ε", "varepsilon", "Gamma", "Γ", "phi", "varphi", "φ"]
 PARTS += [
-    "pi",
-    "π",
-    "e",
-    "loss",
-    "_",
-    "__",
-    "_hat",
-    "_bar",
-    "_tilde",
-    "_1",
-    "1",
-    "0",
-    "01",
-    "10",
-    "é",
-    "ȳ",
-    "x̂",
-    "λ",
-    "ж",
-]
+    "pi", "π", "e", "loss", "_", "__", "_hat", "_bar", "_tilde", "_1", "1", "0", "01", "10", "é", "ȳ", "x̂", "λ", "ж",
+]  # fmt: skip
 names = st.lists(st.sampled_from(PARTS), min_size=1, max_size=4).map("".join).map(normal)
 names = names.filter(lambda name: name.isidentifier())
 

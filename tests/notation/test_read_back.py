@@ -49,26 +49,10 @@ EVERY = [call for calls in CALLS.values() for call in calls]
 SHAPES = {name: np.shape(value) for name, value in POINT.items()}
 # What only pullbacks and scripts make has no name of the language.
 ELSEWHERE = {
-    "recurrence",
-    "sum_segments",
-    "product_of_others",
-    "scatter_add",
-    "put_along",
-    "gather",
-    "index_add",
-    "dynamic_slice",
-    "dynamic_scatter",
-    "take_along",
-    "from_diagonal",
-    "diagonal",
-    "cast",
-    "eigvalsh",
-    "eigvecsh",
-    "svdvals",
-    "svd_u",
-    "svd_vh",
-    "cholesky",
-}
+    "recurrence", "sum_segments", "product_of_others", "scatter_add", "put_along", "gather", "index_add",
+    "dynamic_slice", "dynamic_scatter", "take_along", "from_diagonal", "diagonal", "cast", "eigvalsh", "eigvecsh",
+    "svdvals", "svd_u", "svd_vh", "cholesky",
+}  # fmt: skip
 
 
 @pytest.fixture(autouse=True)

@@ -36,14 +36,3 @@ def test_an_adjoint_in_formulas_starts_from_its_own_v(cli):
     found = cli.json("backward", "h=x**2", "y=sin(h)*3", "--outputs", "h,y", "--v", "5,7", "--steps")
     so_far = {row["passes_to"]: row["adjoint_so_far"] for row in found["steps"]["reverse"]}
     assert so_far == {"t1": "21", "h": "21*cos(h) + 5", "x": "2*x*(21*cos(h) + 5)"}
-
-
-def test_the_cotangent_of_a_long_name_is_a_derivative_where_v_is_an_input(cli, monkeypatch):
-    monkeypatch.setenv("COLUMNS", "200")
-    out = cli.done("backward", "loss_value=v@W", "--at", "v=[3,4],W=[[1,2],[3,4]]", "--v", "4,5").out
-    assert "v.grad = W @ (∂L/∂loss_value) = [4·1 + 5·2, 4·3 + 5·4] = [14, 32]" in " ".join(out.split())
-    out = cli.done("backward", "loss_value=v*x", "--at", "v=3,x=2").out
-    assert "∂loss_value/∂loss_value = 1, the default for a scalar" in out
-    out = cli.done("jvp", "loss_value=v*x", "--at", "v=3,x=2", "--u", "v=1,x=1", "--v", "4").out
-    assert "∂L/∂loss_value" in out
-    assert "\u0304oss_value" not in out

@@ -70,28 +70,3 @@ def test_names_and_numbers(cli):
     assert not re.search(r"[A-Za-z]_[A-Za-z]", re.sub(r"\\_", "", formulas))
     assert r"1 \times 10^{-7}" in cli.done(*COMMANDS["matrix"], "-f", "latex").out
     assert r"\infty" in cli.done(*COMMANDS["not finite"], "-f", "latex").out
-
-
-@pytest.mark.parametrize(
-    ("formula", "value", "slope"),
-    [
-        ("x*x", r"x \cdot x", "2 x"),
-        ("-x*x**3*x", r"-x \cdot x^{3} x", "-5 x^{4}"),
-        ("x*b*b", r"x b \cdot b", "b^{2}"),
-        ("x*b", "x b", "b"),
-        ("x**2*x", "x^{2} x", "3 x^{2}"),
-        ("rate*speed*x", r"\mathit{rate} \, \mathit{speed} \, x", r"\mathit{rate} \, \mathit{speed}"),
-        ("rate*x*x/b", r"\frac{\mathit{rate} \, x \cdot x}{b}", r"\frac{2 \, \mathit{rate} \, x}{b}"),
-    ],
-)
-def test_no_two_factors_look_like_one_name(cli, formula, value, slope):
-    text = cli.done("jacobian", f"y={formula}", "--wrt", "x", "-f", "latex").out
-    assert f"y &= {value}\n" in text
-    single = set(re.findall("[a-z]+", formula)) == {"x"}
-    left = r"\frac{dy}{dx}" if single else r"\frac{\partial y}{\partial x}"
-    assert f"{left} &= {slope}\n" in text
-
-
-def test_a_product_with_dots_stands_in_brackets_between_dots(cli):
-    text = cli.done("backward", "y=x*x*b*rate", "--at", "x=3,b=2,rate=5", "-f", "latex").out
-    assert r" = 1 \cdot \mathit{rate} \cdot \left(x \cdot x\right) = 1 \cdot 5 \cdot 9 = 45" in text
