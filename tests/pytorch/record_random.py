@@ -46,15 +46,10 @@ _CALLS = (
     *("{a}.view(-1)", "{a}.reshape(-1, 1)", "{a}.T", "{a}.unsqueeze({d})", "{a}.transpose(0, {d})", "{a}.data"),
     *("{a}.expand(2, *{a}.shape)", "{a}.view({s})", "{a}.reshape({s})", "{a}.flip({d})", "{a}.roll(1, {d})"),
     *(
-        "{a}.repeat(2, 1)",
-        "{a}.diagonal()",
-        "torch.diag({a})",
-        "{a}.item()",
-        "{a}.is_leaf",
-        "{a}.shape",
+        "{a}.repeat(2, 1)", "{a}.diagonal()", "torch.diag({a})", "{a}.item()", "{a}.is_leaf", "{a}.shape",
         "{a}._version",
     ),
-)
+)  # fmt: skip
 _KEYS = ("0", "-1", "1:", "::2", ":, 0", "..., 0", "None", "0, 1", "[0, -1]", "{a} > 0", ":-1", "...", "5", "{b} > 0")
 _CHANGES = (
     *("{a} += {b}", "{a} *= {n}", "{a} -= {b}", "{a} /= {n}", "{a}[0] = {n}", "{a}[1:] = {n}", "{a}[{a} > 0] = {n}"),

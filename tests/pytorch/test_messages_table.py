@@ -26,13 +26,8 @@ TEXTS = {
 
 
 TELLING = {
-    "torch_error": 0,
-    "message": 0,
-    "warn": 0,
-    "warn_once": 0,
-    "check_unmapped": 0,
-    "raise_if": 1,
-}  # where the name is
+    "torch_error": 0, "message": 0, "warn": 0, "warn_once": 0, "check_unmapped": 0, "raise_if": 1,
+}  # where the name is  # fmt: skip
 
 
 def names(node):

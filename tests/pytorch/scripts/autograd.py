@@ -32,8 +32,7 @@ with torch.no_grad():
         print((x * 2).requires_grad)
 print(torch.is_grad_enabled())
 @torch.no_grad()
-def f(x):
-    return x * 2
+def f(x): return x * 2
 print(f(x))
 with torch.set_grad_enabled(False):
     print((x * 2).requires_grad)
@@ -76,19 +75,6 @@ z = y * 3
 print(torch.autograd.grad(z, [x, y], retain_graph=True), torch.autograd.grad(z, y, retain_graph=True))
 z.backward(inputs=[x, y])
 print(x.grad, y.grad)
-# --- order of hooks
-x = torch.tensor(1., requires_grad=True)
-a = x * 2
-b = a * 3
-c = a + b
-for name, t in dict(x=x, a=a, b=b, c=c).items():
-    t.register_hook(lambda g, name=name: print(name, g.item()))
-c.backward()
-# --- post accumulate hook
-x = torch.tensor([1., 2.], requires_grad=True)
-x.register_post_accumulate_grad_hook(lambda p: print("now", p.grad))
-(x ** 2).sum().backward()
-(x ** 2).sum().backward()
 # --- several tensors
 x = torch.tensor(1., requires_grad=True)
 torch.autograd.backward([x * 2, x * 3])
@@ -289,8 +275,7 @@ class Added(torch.autograd.Function):
         ctx.mark_dirty(x)
         return x.add_(y)
     @staticmethod
-    def backward(ctx, g):
-        return g, g * 3
+    def backward(ctx, g): return g, g * 3
 a, b = torch.ones(2, 2, requires_grad=True), torch.ones(2, requires_grad=True)
 x = a * 2
 u = Added.apply(x[0], b)
@@ -306,15 +291,12 @@ for part in (lambda: a[0], lambda: (a * 2).unbind()[1]):
     told(lambda: Added.apply(part(), b))
 class Seen(torch.autograd.Function):
     @staticmethod
-    def forward(ctx, x):
-        return x.view_as(x)
+    def forward(ctx, x): return x.view_as(x)
     @staticmethod
-    def backward(ctx, g):
-        return g
+    def backward(ctx, g): return g
 class Same(Seen):
     @staticmethod
-    def forward(ctx, x):
-        return x
+    def forward(ctx, x): return x
 for made in (Seen, Same):
     v = made.apply(torch.ones(2))
     print(v.requires_grad, v._is_view())
@@ -358,8 +340,7 @@ def numbers():
         print("caught", e, torch.is_grad_enabled())
         yield "last"
     return 5
-def through():
-    print("returned", (yield from numbers()))
+def through(): print("returned", (yield from numbers()))
 g = through()
 print(next(g), torch.is_grad_enabled(), g.send("a"), torch.is_grad_enabled())
 print(g.throw(ValueError("b")), list(g), torch.is_grad_enabled())

@@ -5,8 +5,7 @@ def walk(step):
     if type(step).__name__ == "AccumulateGrad":
         return str(tuple(step.variable.shape))
     return f"{type(step).__name__}({', '.join(walk(edge) for edge, _ in step.next_functions)})"
-def made(*shape):
-    return torch.ones(shape, requires_grad=True)
+def made(*shape): return torch.ones(shape, requires_grad=True)
 W, b = made(4, 3), made(4)
 for shape in ((3,), (2, 3), (2, 5, 3), (2, 2, 5, 3)):
     for recorded in (True, False):
@@ -44,8 +43,7 @@ def walk(step):
     if step is None or type(step).__name__ == "AccumulateGrad":
         return "leaf" if step else "None"
     return f"{type(step).__name__}({', '.join(walk(edge) for edge, _ in step.next_functions)})"
-def made(*shape):
-    return torch.arange(float(torch.Size(shape).numel())).view(shape).sin().requires_grad_()
+def made(*shape): return torch.arange(float(torch.Size(shape).numel())).view(shape).sin().requires_grad_()
 for y in (
     F.bilinear(made(2, 3), made(2, 4), made(5, 3, 4)), F.bilinear(made(2, 3), made(2, 4), made(5, 3, 4), made(5)),
     F.group_norm(made(2, 4, 3), 2, made(4), made(4)), F.group_norm(made(2, 4, 3), 2), F.instance_norm(made(2, 4, 3)),

@@ -31,9 +31,7 @@ y.backward()
 for wrong in (
     y.backward, lambda: checkpoint(run, a, b, use_reentrant=True, scale=3.0), lambda: torch.autograd.grad(checkpoint(torch.sin, a, use_reentrant=True), a),
 ):
-    try:
-        print(wrong())
-    except Exception as error:
-        print(type(error).__name__, str(error).partition("(")[0])
+    try: print(wrong())
+    except Exception as error: print(type(error).__name__, str(error).partition("(")[0])
 with torch.no_grad():
     print(checkpoint(torch.sin, a, use_reentrant=False))

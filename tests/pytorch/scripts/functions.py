@@ -29,11 +29,9 @@ print(x.grad)
 # --- straight through
 class Round(torch.autograd.Function):
     @staticmethod
-    def forward(ctx, x):
-        return x.round()
+    def forward(ctx, x): return x.round()
     @staticmethod
-    def backward(ctx, g):
-        return g
+    def backward(ctx, g): return g
 x = torch.tensor([0.4, 1.6], requires_grad=True)
 y = Round.apply(x)
 (y ** 2).sum().backward()
@@ -54,11 +52,9 @@ torch.autograd.gradcheck(Wrong.apply, x)
 # --- what an own step is shown as
 class Twice(torch.autograd.Function):
     @staticmethod
-    def forward(ctx, x):
-        return x * 2
+    def forward(ctx, x): return x * 2
     @staticmethod
-    def backward(ctx, g):
-        return g * 2
+    def backward(ctx, g): return g * 2
 y = Twice.apply(torch.ones(2, requires_grad=True))
 print(str(y.grad_fn).split(" object")[0], y)
 # --- log1p and expm1 at their ends
@@ -70,11 +66,9 @@ print(x.log1p()[:9], x.expm1()[:9], F.elu(x)[:9].tolist())
 class Scaled(torch.autograd.Function):
     returned = None
     @staticmethod
-    def forward(ctx, x, n):
-        return x * n
+    def forward(ctx, x, n): return x * n
     @staticmethod
-    def backward(ctx, g):
-        return Scaled.returned(g)
+    def backward(ctx, g): return Scaled.returned(g)
 x = torch.ones(2, 2, requires_grad=True)
 for n, returned in (
     (2, lambda g: (g, g)), (2, lambda g: (g, 3)), (2, lambda g: [g, None]), (2, lambda g: ([g], None)), (2, lambda g: (g.numpy(), None)),
@@ -89,11 +83,9 @@ for n, returned in (
 # --- a function as an instance
 class Twice(torch.autograd.Function):
     @staticmethod
-    def forward(ctx, x):
-        return x * 2
+    def forward(ctx, x): return x * 2
     @staticmethod
-    def backward(ctx, g):
-        return g * 2
+    def backward(ctx, g): return g * 2
 twice = Twice()
 y = twice.apply(torch.ones(2, requires_grad=True))
 print(y, y.grad_fn, type(y.grad_fn), y.grad_fn.name())
@@ -101,18 +93,14 @@ twice(torch.ones(2))
 # --- a view that a function made, changed in place
 class Flat(torch.autograd.Function):
     @staticmethod
-    def forward(ctx, x):
-        return x.view(-1)
+    def forward(ctx, x): return x.view(-1)
     @staticmethod
-    def backward(ctx, g):
-        return g.view(2, 2)
+    def backward(ctx, g): return g.view(2, 2)
 class Both(torch.autograd.Function):
     @staticmethod
-    def forward(ctx, x, y):
-        return x * y, x
+    def forward(ctx, x, y): return x * y, x
     @staticmethod
-    def backward(ctx, g, h):
-        return g, g
+    def backward(ctx, g, h): return g, g
 def attempt(change):
     told(lambda: change())
 x = torch.ones(2, 2, requires_grad=True)
@@ -140,8 +128,7 @@ class Times(torch.autograd.Function):
         ctx.save_for_backward(x, None, n)
         return x * n
     @staticmethod
-    def backward(ctx, g):
-        return g * ctx.saved_tensors[2], None
+    def backward(ctx, g): return g * ctx.saved_tensors[2], None
 print(Times.apply(torch.ones(2), 3))
 Times.apply(torch.ones(2, requires_grad=True), 3)
 # --- gradcheck of what needs no gradient
@@ -149,11 +136,9 @@ torch.autograd.gradcheck(lambda x: x**2, (torch.ones(2),))
 # --- a gradient of another dtype
 class Wide(torch.autograd.Function):
     @staticmethod
-    def forward(ctx, x):
-        return x * 2
+    def forward(ctx, x): return x * 2
     @staticmethod
-    def backward(ctx, g):
-        return g.double()
+    def backward(ctx, g): return g.double()
 x = torch.ones(2, requires_grad=True)
 Wide.apply(F.gelu(x, approximate="tanh")).sum().backward()
 print(x.grad)
@@ -166,8 +151,7 @@ class Forgetful(torch.autograd.Function):
         ctx.y = x.exp()
         return ctx.y.clone()
     @staticmethod
-    def backward(ctx, g):
-        return g * ctx.y
+    def backward(ctx, g): return g * ctx.y
 print(torch.autograd.gradcheck(Forgetful.apply, x))
 told(lambda: torch.autograd.gradgradcheck(Forgetful.apply, x))
 print(torch.rand(2))

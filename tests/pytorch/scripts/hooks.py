@@ -1,7 +1,6 @@
 # --- hooks of a forward that take keyword arguments
 class Scaled(nn.Module):
-    def forward(self, x, scale=1.0, *, mask=None):
-        return x * scale if mask is None else x * scale * mask
+    def forward(self, x, scale=1.0, *, mask=None): return x * scale if mask is None else x * scale * mask
 m, x, mask = Scaled(), torch.ones(1, 2), torch.tensor([1.0, 0.0])
 def before(module, args, kwargs):
     print("before", type(module).__name__, args, kwargs)

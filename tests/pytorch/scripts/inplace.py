@@ -117,10 +117,8 @@ told(lambda: y[1:].mul_(2), lambda: y.mul_(2))
 print(torch.autograd.grad((a*a).sum(), a, None, True, False, True, True), torch.autograd.grad((a*a).sum(), a, only_inputs=True))
 # --- views that a change of their base leaves behind
 def told(name, use):
-    try:
-        print(name, use())
-    except RuntimeError as error:
-        print(name, error)
+    try: print(name, use())
+    except RuntimeError as error: print(name, error)
 x = torch.arange(4., requires_grad=True)
 y = x*1
 parts, rows = y.chunk(2), (x*1).unbind()
@@ -149,11 +147,9 @@ print(part, part.requires_grad)
 told("changed in no_grad", lambda: part*2)
 class Folded(torch.autograd.Function):
     @staticmethod
-    def forward(ctx, x):
-        return (x*3).view(2, 2)
+    def forward(ctx, x): return (x*3).view(2, 2)
     @staticmethod
-    def backward(ctx, g):
-        return g.view(4)*3
+    def backward(ctx, g): return g.view(4)*3
 z = Folded.apply(x)
 with torch.no_grad():
     z.mul_(2)
@@ -181,10 +177,8 @@ print(kept.requires_grad, row.requires_grad)
 told("left behind", lambda: row.sum())
 # --- views of inference_mode
 def told(name, change):
-    try:
-        print(name, change())
-    except RuntimeError as error:
-        print(name, error)
+    try: print(name, change())
+    except RuntimeError as error: print(name, error)
 w = torch.tensor(2., requires_grad=True)
 x, y, base = torch.ones(4, requires_grad=True), torch.ones(4, requires_grad=True)*1, torch.ones(4)
 with torch.inference_mode():
@@ -197,10 +191,8 @@ told("left behind", lambda: b*2)
 print(b, c*2)
 # --- an operand that shows what is written
 def tell(what, x):
-    try:
-        what(x)
-    except RuntimeError as error:
-        print(error)
+    try: what(x)
+    except RuntimeError as error: print(error)
     print(x)
 def shift(x):
     x[1:] = x[:-1]
@@ -221,8 +213,7 @@ w = torch.ones(4, requires_grad=True)
 h = w * 1
 tell(lambda x: x[1:].add_(x[:-1]), h)
 # --- data that is assigned before a backward
-def L(*values):
-    return torch.tensor([float(v) for v in values], requires_grad=True)
+def L(*values): return torch.tensor([float(v) for v in values], requires_grad=True)
 # A backward reads the numbers that an operand has then; what it keeps of a result are those of the forward.
 x = L(1, 2, 3)
 y = x * x

@@ -1,24 +1,3 @@
-# --- classifier
-torch.manual_seed(0)
-class Net(nn.Module):
-    def __init__(self):
-        super(Net, self).__init__()
-        self.fc1 = nn.Linear(4, 8)
-        self.fc2 = nn.Linear(8, 3)
-    def forward(self, x):
-        x = F.relu(self.fc1(x))
-        return self.fc2(x)
-net = Net()
-X, t = torch.randn(12, 4), torch.randint(0, 3, (12,))
-opt = torch.optim.Adam(net.parameters(), lr=0.05)
-for i in range(20):
-    opt.zero_grad()
-    out = net(X)
-    loss = F.cross_entropy(out, t)
-    loss.backward()
-    opt.step()
-print(f"{loss.item():.4f}")
-print(out.argmax(1).eq(t).sum().item(), (net(X).max(1)[1] == t).float().mean())
 # --- momentum
 torch.manual_seed(0)
 for make in [lambda p: torch.optim.SGD(p, lr=0.1, momentum=0.9), lambda p: torch.optim.SGD(p, lr=0.1, momentum=0.9, nesterov=True), lambda p: torch.optim.SGD(p, lr=0.1, weight_decay=0.1), lambda p: torch.optim.Adam(p, lr=0.1), lambda p: torch.optim.AdamW(p, lr=0.1), lambda p: torch.optim.RMSprop(p, lr=0.1), lambda p: torch.optim.RMSprop(p, lr=0.01, momentum=0.9, centered=True), lambda p: torch.optim.Adam(p, lr=0.1, amsgrad=True, weight_decay=0.01)]:
@@ -55,8 +34,7 @@ class Net(nn.Module):
         self.register_buffer("mean", torch.zeros(2))
         self.w = nn.Parameter(torch.ones(2))
         self.plain = torch.ones(1)
-    def forward(self, x):
-        return (x - self.mean) * self.w
+    def forward(self, x): return (x - self.mean) * self.w
 net = Net()
 print(net.state_dict(), [n for n, _ in net.named_buffers()], net(torch.tensor([1., 2.])))
 net.mean += 1
@@ -158,10 +136,8 @@ for m in (nn.GroupNorm(2, 4), nn.GroupNorm(4, 4, affine=False), nn.InstanceNorm2
     (y * y.detach()).sum().backward()
     print(m, list(m.state_dict()), y.shape, y.flatten()[::7][:6], own.grad.abs().sum().round())
 for refused in (lambda: nn.GroupNorm(2, 3), lambda: F.group_norm(x, 3)):
-    try:
-        refused()
-    except Exception as e:
-        print(type(e), e)
+    try: refused()
+    except Exception as e: print(type(e), e)
 print(nn.SoftMarginLoss()(torch.tensor([0.5, -1.], requires_grad=True), torch.tensor([1., 1.])))
 # --- parameters by name
 p = nn.ParameterDict({"a": nn.Parameter(torch.ones(2, 3)), "b": torch.zeros(3)})
@@ -182,10 +158,8 @@ with tempfile.TemporaryDirectory() as d:
     p = os.path.join(d, "m.pt")
     for saved in (net, [net[1]], {"best": np.float64(1.5)}, np.arange(3), {"a": torch.float64}, [net[0].weight] * 2):
         torch.save(saved, p)
-        try:
-            print(torch.load(p) == saved)
-        except Exception as e:
-            print(type(e), e)
+        try: print(torch.load(p) == saved)
+        except Exception as e: print(type(e), e)
         print(type(torch.load(p, weights_only=False)))
     torch.save(net, p)
     other = torch.load(p, weights_only=False)
@@ -221,15 +195,6 @@ for kind in (torch.optim.Adagrad, torch.optim.Adadelta):
             opt.step()
         print(w, opt.state_dict())
     print(opt)
-# --- maximize
-for name, own in (("SGD", {"momentum": 0.9}), ("Adam", {}), ("AdamW", {}), ("RMSprop", {"momentum": 0.5, "centered": True})):
-    w = torch.tensor([1., -2.], requires_grad=True)
-    opt = getattr(torch.optim, name)([w], lr=0.1, weight_decay=0.01, maximize=True, **own)
-    for _ in range(3):
-        opt.zero_grad()
-        (-(w - 3)**2).sum().backward()
-        opt.step()
-    print(name, w)
 # --- a reduction of old
 print(nn.MSELoss(reduction="elementwise_mean")(torch.ones(2), torch.zeros(2)))
 loss = nn.MSELoss(reduction="median")
@@ -301,12 +266,6 @@ for n, inner, outer in ((4, 1, 1), (100, 1, 1), (20, 1, 1), (5, 3, 2), (50, 2, 1
         loss.backward()
         opt.step()
     print(n, loss.item(), model.weight.flatten().tolist(), model.weight.grad.flatten().tolist(), model.bias.grad.tolist())
-# --- modules by their places
-from torch.nn.parameter import Parameter
-from torch.nn.modules.module import Module
-from torch.nn.modules import Linear
-import torch.nn.modules
-print(Parameter is nn.Parameter, Module is nn.Module, Linear is nn.Linear, torch.nn.modules.module.Module is Module)
 # --- losses whose settings are told by their places
 torch.manual_seed(0)
 x, w = torch.randn(3, 4, requires_grad=True), torch.tensor([1.0, 2.0, 3.0, 4.0])
@@ -412,10 +371,8 @@ x = torch.tensor([0.5, 0.25, 0.75])
 names = "mse_loss l1_loss smooth_l1_loss huber_loss binary_cross_entropy binary_cross_entropy_with_logits cross_entropy nll_loss kl_div"
 for name in names.split():
     for target in (3.0, 1, [1.0, 2.0, 3.0], None, x.numpy()):
-        try:
-            getattr(F, name)(x, target)
-        except (AttributeError, TypeError) as error:
-            print(name, error)
+        try: getattr(F, name)(x, target)
+        except (AttributeError, TypeError) as error: print(name, error)
 told(lambda: F.mse_loss(3.0, x), lambda: F.cross_entropy([1.0, 2.0], x), lambda: F.nll_loss(2.0, x), lambda: nn.MSELoss()(x, [1.0]))
 nn.CrossEntropyLoss()(x, 2)
 # --- transposed convolutions
@@ -436,12 +393,6 @@ told(
     lambda: F.conv_transpose2d(image.double(), one), lambda: F.conv_transpose2d(image, one, torch.ones(2)),
     lambda: F.conv_transpose2d(image, one, output_padding=(1, 0)), lambda: F.conv_transpose1d(image[0], one[0], output_padding=1),
 )
-# --- sequences filled up
-from torch.nn.utils.rnn import pad_sequence
-a = torch.arange(3.0, requires_grad=True)
-print(pad_sequence([a, torch.ones(2)]), pad_sequence([a, torch.ones(2)], True, -1, padding_side="left"))
-print(pad_sequence([torch.tensor([1, 2]), torch.tensor([1])], batch_first=True, padding_value=9))
-print(pad_sequence([torch.ones(2, 3), torch.zeros(1, 3)]).shape)
 # --- classes learnt
 def learnt(make, loss, y):
     torch.manual_seed(0)
@@ -677,14 +628,10 @@ for ask in (net.parameters, net.buffers, net.modules, net.children):
     for args, settings in (((), {}), ((False,), {}), ((True, 2), {}), ((), {"recurse": False}), ((), {"remove_duplicate": False})):
         told(lambda: len(list(ask(*args, **settings))))
 # --- modules that a script derives
-class Frame(nn.ZeroPad2d):
-    pass
-class Picture(nn.Conv2d):
-    pass
-class Norm(nn.BatchNorm2d):
-    pass
-class Rows(nn.InstanceNorm1d):
-    pass
+class Frame(nn.ZeroPad2d): pass
+class Picture(nn.Conv2d): pass
+class Norm(nn.BatchNorm2d): pass
+class Rows(nn.InstanceNorm1d): pass
 for module, shape in ((Frame(1), (1, 1, 2, 2)), (Picture(1, 2, 1), (1, 1, 2, 2)), (Norm(2), (1, 2, 2, 2)), (Rows(2), (1, 2, 3)), (Norm(2), (1, 2))):
     told(lambda: (module, module(torch.ones(shape)).shape))
 # --- the files of modules
@@ -712,10 +659,8 @@ print(nn.BatchNorm2d(2).running_var)
 # --- constructors that are another class's
 for made in (nn.InstanceNorm1d, nn.InstanceNorm2d, nn.AdaptiveAvgPool1d, nn.AdaptiveAvgPool2d, nn.AdaptiveMaxPool1d, nn.AdaptiveMaxPool2d, nn.BatchNorm2d):
     for args, settings in (((), {}), ((2,), {"foo": 1}), (tuple(range(9)), {})):
-        try:
-            made(*args, **settings)
-        except TypeError as error:
-            print(str(error).replace("from 2 to 3", "2"))
+        try: made(*args, **settings)
+        except TypeError as error: print(str(error).replace("from 2 to 3", "2"))
 # --- division by the root mean square
 torch.manual_seed(0)
 x = torch.randn(2, 3, 4, requires_grad=True)

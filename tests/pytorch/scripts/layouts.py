@@ -65,8 +65,7 @@ print({k: v.stride() for k, v in jacrev(lambda p: functional_call(net, p, (x,)))
 w = torch.ones(4, 3)
 print(grad(lambda w: (x @ w.t()).sum())(w).stride(), vjp(lambda w: x @ w.t(), w)[1](torch.ones(5, 4))[0].stride())
 # --- elementwise results
-def show(*xs):
-    print(*((tuple(x.shape), x.stride(), x.is_contiguous()) for x in xs))
+def show(*xs): print(*((tuple(x.shape), x.stride(), x.is_contiguous()) for x in xs))
 v, m = torch.arange(3.0), torch.arange(24.0).reshape(2, 3, 4)
 row, p = v.expand(2, 3), m.permute(2, 0, 1)
 show(row.clone(), row * 2, row + row, row.exp(), row.contiguous(), torch.ones_like(row), v[:, None].expand(3, 2).clone())
@@ -101,7 +100,5 @@ print(s * 2, 2 * s, s * 0, s + (5,), (5,) + s, s + s, s[1:] + s[:1], s[::-1], s[
 print(s.numel(), s[:2].numel(), torch.Size(), torch.Size([True]), torch.Size(torch.tensor([2, 3])), f"{s}", max(s))
 print(s == (2, 3, 4), hash(s) == hash((2, 3, 4)), isinstance(s, tuple), list(s), s.count(2), s.index(3), s < (3,))
 for bad in ("s + [1]", "s + None", "s * 1.5", "torch.Size([2.0])", "torch.Size(['a'])", "torch.Size(5)"):
-    try:
-        print(eval(bad))
-    except TypeError as error:
-        print(bad, error)
+    try: print(eval(bad))
+    except TypeError as error: print(bad, error)

@@ -48,10 +48,8 @@ print(S, (U * S) @ V.T)
 for wrong in (torch.ones(2), torch.ones(2, 2).long(), torch.tensor([[float("nan"), 1.0], [1.0, 1.0]])):
     told(lambda: torch.linalg.svd(wrong))
 told(lambda: torch.linalg.matrix_rank(torch.ones(2)))
-try:
-    from torch.linalg import eye
-except ImportError as error:
-    print(str(error).partition(" (")[0])
+try: from torch.linalg import eye
+except ImportError as error: print(str(error).partition(" (")[0])
 # --- factors of positive-definite matrices
 A = torch.tensor([[4.0, 2.0], [2.0, 3.0]], requires_grad=True)
 L = torch.linalg.cholesky(A)

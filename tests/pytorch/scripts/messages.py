@@ -15,22 +15,18 @@ if torch.tensor([1.0, 2.0]):
 # --- too few gradients
 class Fn(torch.autograd.Function):
     @staticmethod
-    def forward(ctx, a, b):
-        return a * b
+    def forward(ctx, a, b): return a * b
     @staticmethod
-    def backward(ctx, g):
-        return g
+    def backward(ctx, g): return g
 x = torch.ones(2, requires_grad=True)
 y = torch.ones(2, requires_grad=True)
 Fn.apply(x, y).sum().backward()
 # --- wrong gradient shape
 class Fn(torch.autograd.Function):
     @staticmethod
-    def forward(ctx, a):
-        return a * 2
+    def forward(ctx, a): return a * 2
     @staticmethod
-    def backward(ctx, g):
-        return torch.ones(3)
+    def backward(ctx, g): return torch.ones(3)
 x = torch.ones(2, requires_grad=True)
 Fn.apply(x).sum().backward()
 # --- optimizer of an intermediate
@@ -53,8 +49,7 @@ len(torch.tensor(1.0))
 # --- minus of booleans
 torch.tensor([True]) - torch.tensor([False])
 # --- forward is missing
-class Net(nn.Module):
-    pass
+class Net(nn.Module): pass
 Net()(1)
 # --- keys that are missing
 nn.Linear(2, 1).load_state_dict({"weight": torch.ones(1, 2), "w": torch.ones(1)})
@@ -108,10 +103,8 @@ for size, target in (
 ):
     for loss in (F.cross_entropy, F.nll_loss):
         for dtype in (torch.long, torch.float):
-            try:
-                print(size, target, loss(torch.zeros(size), torch.zeros(target, dtype=dtype)))
-            except Exception as error:
-                print(size, target, type(error).__name__, error)
+            try: print(size, target, loss(torch.zeros(size), torch.zeros(target, dtype=dtype)))
+            except Exception as error: print(size, target, type(error).__name__, error)
 # --- what hooks may not return
 def told(g): return torch.ones(5)
 for r in (told, lambda g: 3, lambda g: [g], lambda g: (g,), lambda g: g.double(), lambda g: torch.ones(1)):
@@ -227,7 +220,5 @@ for call in (
     lambda: np.exp(y), lambda: x.sum(axis=None), lambda: x.sum(dim=None, out=None), lambda: x.std(axis=0, ddof=1),
     lambda: x.mean(axis=0, keepdims=True), lambda: x.max(axis=None, out=None),
 ):  # fmt: skip
-    try:
-        print(call())
-    except (RuntimeError, TypeError) as error:
-        print(type(error).__name__, str(error).split("\n")[0])
+    try: print(call())
+    except (RuntimeError, TypeError) as error: print(type(error).__name__, str(error).split("\n")[0])

@@ -82,17 +82,13 @@ class Net(nn.Module):
         self.layer = nn.Linear(2, 2)
         nn.init.ones_(self.layer.weight)
         self.register_buffer("step", torch.zeros(1), persistent=False)
-    def _forget(self, x):
-        return torch.sigmoid(self.layer(x))
-    def _holder(self):
-        return self._hooks
+    def _forget(self, x): return torch.sigmoid(self.layer(x))
+    def _holder(self): return self._hooks
     def _noted(self, x, y):
         self._holder().append(x.shape)
         return x * y
-    def _check_name(self):
-        return self._named
-    def forward(self, x):
-        return self._noted(self._forget(x), x)
+    def _check_name(self): return self._named
+    def forward(self, x): return self._noted(self._forget(x), x)
 net = Net()
 net.layer.bias.data.zero_()
 net(torch.ones(1, 2)).sum().backward()

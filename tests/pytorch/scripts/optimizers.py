@@ -57,8 +57,7 @@ told(
 )
 # --- rates that rise and fall by a factor
 p = nn.Parameter(torch.zeros(1))
-def optimizer():
-    return torch.optim.SGD([p], lr=0.1)
+def optimizer(): return torch.optim.SGD([p], lr=0.1)
 schedules = torch.optim.lr_scheduler
 for schedule in (
     schedules.LinearLR(optimizer()), schedules.LinearLR(optimizer(), 0.5, 0.2, total_iters=3), schedules.ConstantLR(optimizer()), schedules.ConstantLR(optimizer(), 0.5, 3),
@@ -76,8 +75,7 @@ told(
 )
 # --- rates that begin anew
 p = nn.Parameter(torch.zeros(1))
-def optimizer():
-    return torch.optim.SGD([p], lr=0.1)
+def optimizer(): return torch.optim.SGD([p], lr=0.1)
 restarts = torch.optim.lr_scheduler.CosineAnnealingWarmRestarts
 for schedule in (restarts(optimizer(), 3), restarts(optimizer(), 2, 2, 0.01)):
     rates = []

@@ -7,8 +7,7 @@ class Exp_(torch.autograd.Function):
         ctx.save_for_backward(x)
         return x
     @staticmethod
-    def backward(ctx, g):
-        return g * ctx.saved_tensors[0]
+    def backward(ctx, g): return g * ctx.saved_tensors[0]
 a = torch.tensor([0.0, 1.0], requires_grad=True)
 b = a * 1
 c = Exp_.apply(b)
@@ -54,15 +53,13 @@ print(a.grad, w.grad)
 # --- an activation in place, and setup_context
 class Rectify(torch.autograd.Function):
     @staticmethod
-    def forward(x):
-        return x.clamp_(min=0)
+    def forward(x): return x.clamp_(min=0)
     @staticmethod
     def setup_context(ctx, inputs, output):
         ctx.mark_dirty(inputs[0])
         ctx.save_for_backward(output)
     @staticmethod
-    def backward(ctx, g):
-        return g * (ctx.saved_tensors[0] > 0)
+    def backward(ctx, g): return g * (ctx.saved_tensors[0] > 0)
 x = torch.tensor([[0.2, 0.3], [1.0, -2.0]], requires_grad=True)
 h = x * 2
 print(Rectify.apply(h) is h, h)
@@ -75,8 +72,7 @@ class Double(torch.autograd.Function):
         ctx.mark_dirty(x)
         return x.mul_(2).clone()
     @staticmethod
-    def backward(ctx, g):
-        return 2 * g
+    def backward(ctx, g): return 2 * g
 Double.apply(torch.ones(1, requires_grad=True) * 1)
 # --- an input that is saved and returned as it is
 class Same(torch.autograd.Function):

@@ -54,19 +54,6 @@ torch.set_printoptions(threshold=5, edgeitems=1)
 print(torch.arange(10))
 torch.set_printoptions(linewidth=40, threshold=1000)
 print(torch.arange(30.0))
-# --- modules
-print(nn.Linear(3, 2))
-print(nn.Sequential(nn.Linear(3, 2), nn.ReLU(), nn.Sequential(nn.Tanh(), nn.Dropout(0.2))))
-print(nn.Conv2d(1, 6, 5), nn.MaxPool2d(2), nn.BatchNorm1d(3), nn.LayerNorm(4), nn.Embedding(3, 2), nn.Flatten())
-print(nn.CrossEntropyLoss(), nn.MSELoss(), nn.LeakyReLU(0.1), nn.Softmax(dim=1), nn.ELU(), nn.Identity(), nn.GELU())
-print(nn.ModuleList([nn.Linear(1, 1), nn.Sigmoid()]))
-class Net(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.fc1 = nn.Linear(2, 3)
-        self.act = nn.ReLU()
-        self.fc2 = nn.Linear(3, 1, bias=False)
-print(Net())
 # --- grad_fn
 x = torch.tensor([1.0, 2.0, 3.0], requires_grad=True)
 for y in [

@@ -13,26 +13,16 @@ for t in range(5):
         a.grad = None
         b.grad = None
 print(f"y = {a.item():.4f} + {b.item():.4f} x")
-# --- main guard and arguments
-import sys
-def main():
-    print(len(sys.argv) > 0, __name__)
-if __name__ == "__main__":
-    main()
 # --- exit
 print("before")
 exit()
 print("after")
 # --- try
 x = torch.tensor([1., 2.], requires_grad=True)
-try:
-    x.backward()
-except RuntimeError as e:
-    print("caught:", e)
-try:
-    torch.ones(2) @ torch.ones(3)
-except RuntimeError as e:
-    print("caught:", e)
+try: x.backward()
+except RuntimeError as e: print("caught:", e)
+try: torch.ones(2) @ torch.ones(3)
+except RuntimeError as e: print("caught:", e)
 # --- size average
 print(nn.MSELoss(size_average=False)(torch.ones(2), torch.zeros(2)))
 # --- maximum of a batch

@@ -63,10 +63,8 @@ print(len(DataLoader(data, batch_size=4)), len(data), data[2], torch.rand(2))
 # --- loader in order
 from torch.utils.data import Dataset, DataLoader
 class Squares(Dataset):
-    def __len__(self):
-        return 5
-    def __getitem__(self, i):
-        return torch.tensor([float(i)]), i * i
+    def __len__(self): return 5
+    def __getitem__(self, i): return torch.tensor([float(i)]), i * i
 torch.manual_seed(0)
 for x, y in DataLoader(Squares(), batch_size=2, drop_last=True):
     print(x, y)
@@ -87,13 +85,10 @@ from torch.utils.data.sampler import SubsetRandomSampler
 class Numbers(Dataset):
     def __init__(self, n):
         self.n = n
-    def __len__(self):
-        return self.n
-    def __getitem__(self, i):
-        return i
+    def __len__(self): return self.n
+    def __getitem__(self, i): return i
 class Backwards(Sampler):
-    def __iter__(self):
-        return iter([2, 1, 0])
+    def __iter__(self): return iter([2, 1, 0])
 torch.manual_seed(0)
 five = ConcatDataset([Numbers(2), Numbers(3)])
 print(len(five), [five[i] for i in range(-5, 5)], type(Numbers(2) + five))

@@ -144,8 +144,7 @@ for x, y in ((a, b), (b, a)):
     (x @ y).sum().backward()
     print(x.grad, y.grad)
 # --- products of matrices
-def numbers(x):
-    return x.flatten().tolist()
+def numbers(x): return x.flatten().tolist()
 torch.manual_seed(0)
 for n, m, k in ((4, 3, 2), (5, 10, 3), (3, 10, 7), (8, 17, 5), (6, 9, 1), (1, 12, 10), (32, 2, 16), (20, 6, 13), (1, 16, 4)):
     a, b = torch.randn(n, m, requires_grad=True), torch.randn(k, m, requires_grad=True)
@@ -158,8 +157,7 @@ for n, m, k in ((4, 3, 2), (5, 10, 3), (3, 10, 7), (8, 17, 5), (6, 9, 1), (1, 12
     print(numbers(y)[-1], numbers(w.grad)[-1], numbers(nn.Linear(m, k)(a))[-1])
 print([numbers(torch.randn(n).dot(torch.randn(n))) for n in (2, 3, 7, 12, 20, 33, 64)], numbers(torch.randn(8, 9) @ torch.randn(9)))
 # --- values and gradients of layers and losses
-def numbers(*tensors):
-    print([x.tolist() for x in tensors])
+def numbers(*tensors): print([x.tolist() for x in tensors])
 torch.manual_seed(0)
 x, t = torch.randn(2, 9, requires_grad=True), torch.rand(2, 9)
 v = torch.rand(2, 9)
@@ -270,11 +268,6 @@ print(F.cross_entropy(torch.tensor([[5.0, 2.3, 0.3]], dtype=float), torch.tensor
 # --- many numbers in little memory
 print(torch.zeros(1).expand(5000, 5000).shape, torch.zeros(2, 1).expand(2, 2**26)[1, -1])
 told(lambda: torch.randn(2**35, device="cuda"))
-# --- methods of the class
-x = torch.tensor([0.0, 1.0], requires_grad=True)
-print(torch.Tensor.exp(x), torch.Tensor.sum(x), list(map(torch.Tensor.item, x)), torch.Tensor.add(x, 1).grad_fn.name())
-print(hasattr(torch.Tensor, "nothing"), hasattr(x, "nothing"), torch.Tensor.tanh_(torch.ones(1)), callable(torch.Tensor.relu))
-told(lambda: torch.Tensor.nothing)
 # --- lists of arrays
 import numpy as np
 for data in (

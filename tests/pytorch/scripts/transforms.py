@@ -55,18 +55,14 @@ torch.autograd.grad(b, a, torch.ones(3))
 from torch.func import vmap, grad
 x = torch.arange(3.)
 def told(f, *args, **how):
-    try:
-        print(vmap(f, **how)(*(args or (x,))))
-    except RuntimeError as error:
-        print(error)
+    try: print(vmap(f, **how)(*(args or (x,))))
+    except RuntimeError as error: print(error)
 for f in (lambda a: a.item(), lambda a: a * float(a), lambda a: a * int(a), lambda a: a if a > 1 else -a):
     told(f)
 told(lambda a: a.tolist()); told(lambda a: torch.tensor(a.numpy()))
 told(lambda a: a + torch.rand(2)); told(lambda a: F.dropout(a)); told(lambda a: torch.randperm(3) + a)
-try:
-    vmap(lambda a: a, randomness="x")
-except RuntimeError as error:
-    print(error)
+try: vmap(lambda a: a, randomness="x")
+except RuntimeError as error: print(error)
 torch.manual_seed(0)
 for how in ("different", "same"):
     told(lambda a: a + torch.rand(2), randomness=how); told(F.dropout, randomness=how); told(torch.randn_like, randomness=how)
@@ -143,10 +139,8 @@ told(
 )
 # --- where several tensors are not close
 def told(f):
-    try:
-        f()
-    except AssertionError as error:
-        print(error)
+    try: f()
+    except AssertionError as error: print(error)
 a, b = torch.tensor([0.0, 1.0, 2.0, 0.0]), torch.tensor([0.0, 1.0, 0.0, 0.0])
 told(lambda: torch.testing.assert_close(a, b))
 told(lambda: torch.testing.assert_close((a, b), [a, a]))
@@ -244,10 +238,8 @@ ways["new_zeros"] = lambda y: y.new_zeros(5).add_(y)
 ways["no element"] = lambda y: torch.zeros(5).copy_(torch.ones(5)) + y
 ways["a clone"] = lambda y: y.clone().mul_(torch.ones(5))
 for name, f in ways.items():
-    try:
-        print(name, torch.vmap(f)(torch.ones(3, 5)).shape)
-    except RuntimeError as error:
-        print(name, error)
+    try: print(name, torch.vmap(f)(torch.ones(3, 5)).shape)
+    except RuntimeError as error: print(name, error)
 # --- derivatives that are strict
 from torch.autograd.functional import hessian, hvp, jacobian, jvp, vhp, vjp
 x = torch.ones(2)
@@ -272,10 +264,8 @@ ways = {
     "hvp": lambda: hvp(lambda x: (x.detach() * 2).sum(), x, x, strict=True),
 }
 for name, f in ways.items():
-    try:
-        print(name, f())
-    except RuntimeError as error:
-        print(name, error)
+    try: print(name, f())
+    except RuntimeError as error: print(name, error)
 # --- a function that is linearized
 import warnings
 warnings.simplefilter("ignore")
