@@ -53,3 +53,10 @@ def run_script(path: Path, recorded: bool, lines: bool = False) -> Run:
             del sys.modules[name]
     assert not session.recording.faults, session.recording.faults
     return Run(out.getvalue(), err.getvalue(), ending.status, records)
+
+
+def records_of(folder: Path, text: str) -> list[Record]:
+    """Return the records of a script that is written into a folder."""
+    path = folder / "script.py"
+    path.write_text(text, "utf-8")
+    return run_script(path, True).records

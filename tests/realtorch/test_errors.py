@@ -53,34 +53,6 @@ def test_an_error_of_pytorch_is_explained(code):
     assert ("fix: " in text) == ("why: " in text)
 
 
-CAUSES = [
-    "y = (x**2).sum()\ny.backward()\ny.backward()",
-    "z = (y := x.exp()) * w\ny += 1\nz.sum().backward()",
-    "y = x.exp()\nz = y * w\ny.mul_(2)\nz.sum().backward()",
-    "(x * 2).sum().backward()\nprint(w.grad.norm())",
-    "h = x * 2\n(h**2).sum().backward()\nprint(h.grad.norm())",
-    "h = (w * x.detach()).sum()\nh.backward()\nprint(x.grad.norm())",
-    "y = (x.detach() * 2).sum()\ny.backward()",
-    "s = (x**2).sum().item()\nloss = torch.tensor(s)\nloss.backward()",
-    "with torch.no_grad():\n    y = (x * 2).sum()\ny.backward()",
-    "y = (x > 1).float().sum()\ny.backward()",
-    "y = x.detach().numpy().sum()\ny.backward()",
-    "y = x * 2\ny.backward()",
-]
-
-
-@pytest.mark.filterwarnings("ignore:The .grad attribute")
-@pytest.mark.parametrize("code", CAUSES)
-def test_causes_and_fixes_are_those_of_the_emulation(cli, code):
-    head = (
-        "import torch\nx = torch.tensor([1., 2.], requires_grad=True)\nw = torch.tensor([3., 4.], requires_grad=True)\n"
-    )
-    under, without = (cli("run", way, "-q", "-c", head + code) for way in ("--torch", "--no-torch"))
-    assert under.status == without.status == 1
-    explained = [cli("run", way, "-c", head + code).err.partition("\nwhy: ")[2] for way in ("--torch", "--no-torch")]
-    assert explained[0] == explained[1] != ""
-
-
 def test_an_error_behind_the_recording_says_how_to_record_it(cli, tmp_path):
     path = tmp_path / "late.py"
     path.write_text(

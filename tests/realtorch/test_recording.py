@@ -1,4 +1,6 @@
-"""Scripts under PyTorch run as they would without a recording, and their records hold."""
+"""Scripts under PyTorch run as they would without a recording, and their records hold: the formulas give PyTorch's
+numbers and gradients.
+"""
 
 from __future__ import annotations
 
@@ -13,6 +15,7 @@ from gradcli.engine.evaluate import at_point
 from gradcli.graph.graph import Graph
 from gradcli.graph.node import leaf
 from gradcli.record.numbers import Numbers
+from gradcli.script.under_pytorch.verify import verify
 from tests.realtorch.runs import SAMPLES, SCRIPTS, run_script
 from tests.record.conformance import check_record
 
@@ -28,8 +31,10 @@ def test_a_recorded_script_prints_what_it_prints_without(path):
     assert recorded.status == plain.status
     for record in recorded.records:
         check_record(record)
+        (backward,) = record.backwards
         for o in record.operations:
             check_formula(record, o)
+            assert o.is_opaque or verify(record, backward, o), (o.row, o.site.line)
 
 
 def check_formula(record, o):

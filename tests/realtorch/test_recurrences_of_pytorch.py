@@ -8,7 +8,7 @@ pytest.importorskip("torch", reason="the tests of --torch need PyTorch")
 
 from gradcli.report.render import Look, render_pages
 from gradcli.script.under_pytorch.page import page_of
-from tests.realtorch.runs import run_script
+from tests.realtorch.runs import records_of
 
 LOOP = """import torch
 w = torch.tensor([0.5, 0.2], requires_grad=True)
@@ -21,9 +21,7 @@ h.sum().backward()
 
 @pytest.mark.parametrize("unroll", [False, True])
 def test_a_loop_is_a_recurrence_unless_it_is_unrolled(tmp_path, unroll):
-    path = tmp_path / "loop.py"
-    path.write_text(LOOP, "utf-8")
-    (record,) = run_script(path, True).records
+    (record,) = records_of(tmp_path, LOOP)
     text = render_pages([page_of(record, unroll=unroll)], Look("table"))
     assert (" for t in 1..7" in text) == (not unroll)
     assert ("by round" in text) == (not unroll)
@@ -44,9 +42,7 @@ LOOPS = {"rows": ("for t in range(5):\n    x = xs[t]", "xs[t-1]"), "iterated": (
 @pytest.mark.parametrize("loop", [*LOOPS])
 def test_a_loop_reads_parts_of_data_by_their_names(tmp_path, loop):
     head, part = LOOPS[loop]
-    path = tmp_path / "loop.py"
-    path.write_text(READ.format(head), "utf-8")
-    (record,) = run_script(path, True).records
+    (record,) = records_of(tmp_path, READ.format(head))
     text = render_pages([page_of(record)], Look("table"))
     assert part in text
     assert " in 1..5" in text
