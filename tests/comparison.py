@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator
+from pathlib import Path
 
 TOLERANCE = 2e-6  # of the largest number of the same printed array
 _FLOAT = re.compile(r"-?(?:\d+\.\d*(?:e[-+]?\d+)?|\d+e[-+]?\d+)")
@@ -63,3 +64,11 @@ def _unit(number: str) -> float:
     mantissa, _, exponent = number.partition("e")
     decimals = len(mantissa.partition(".")[2])
     return 10.0 ** (int(exponent or 0) - decimals) if 4 <= decimals <= 6 else 0.0
+
+
+def titled(path: Path) -> dict[str, str]:
+    """Return the texts of a file that lines `# --- title` part, by their titles."""
+    parts = re.split(r"^# --- (.+)\n", path.read_text("utf-8"), flags=re.MULTILINE)[1:]
+    titles = parts[::2]
+    assert len({*titles}) == len(titles)
+    return dict(zip(titles, parts[1::2], strict=True))

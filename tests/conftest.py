@@ -315,6 +315,22 @@ def process() -> Callable[..., Outcome]:
     return run_process
 
 
+@pytest.fixture(name="run")
+def run_script(cli: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Outcome]:
+    """Run a script, given as text, on pages of a width, with modules beside it, and return how it ended."""
+
+    def run_text(text: str, *options: str, status: int | None = 0, columns: int = 120, **beside: str) -> Outcome:
+        monkeypatch.setenv("COLUMNS", str(columns))
+        for name, source in {"script": text, **beside}.items():
+            (tmp_path / f"{name}.py").write_text(source, "utf-8")
+        outcome = cli("run", *options, str(tmp_path / "script.py"))
+        assert status in (None, outcome.status), outcome.err
+        assert "fault of gradcli" not in outcome.out + outcome.err
+        return outcome
+
+    return run_text
+
+
 @pytest.fixture(scope="session")
 def driver() -> Iterator[Any]:
     """The browser of all tests of live pages."""

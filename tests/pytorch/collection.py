@@ -9,6 +9,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from tests.comparison import titled
+
 HERE = Path(__file__).parent
 RECORDED = HERE / "outputs.json"
 PRELUDE = """\
@@ -24,14 +26,8 @@ def told(*calls):
 
 def scripts() -> dict[str, str]:
     """Return every script by its name: that of its file, and its own."""
-    found = {}
-    for path in sorted((HERE / "scripts").glob("*.py")):
-        parts = re.split(r"^# --- (.+)\n", path.read_text("utf-8"), flags=re.MULTILINE)
-        for name, text in zip(parts[1::2], parts[2::2], strict=True):
-            key = f"{path.stem}: {name}"
-            assert key not in found, key
-            found[key] = PRELUDE + text
-    return found
+    files = {path.stem: titled(path) for path in sorted((HERE / "scripts").glob("*.py"))}
+    return {f"{stem}: {name}": PRELUDE + text for stem, texts in files.items() for name, text in texts.items()}
 
 
 def recorded() -> dict[str, dict[str, str]]:

@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from tests.comparison import titled
+
 HERE = Path(__file__).parent
 ERRORS = HERE / "broken.json"  # what PyTorch says to each, recorded by record_fixes.py
 FIXES = HERE / "fixes.json"  # the lines of the fixes that were tried under PyTorch, by record_fixes.py
@@ -40,8 +42,7 @@ def shown(changes: Sequence[Any]) -> list[str]:
 
 
 def _parts(name: str, head: str = HEAD) -> dict[str, str]:
-    found = re.split(r"^# --- (.+)\n", (HERE / name).read_text("utf-8"), flags=re.MULTILINE)[1:]
-    return {title: head + text for title, text in zip(found[::2], found[1::2], strict=True)}
+    return {title: head + text for title, text in titled(HERE / name).items()}
 
 
 def _silent(text: str) -> Silent:

@@ -23,6 +23,7 @@ from gradcli.script.errors.source import Change, changed
 from gradcli.script.errors.why import answer
 from gradcli.script.explainer import Explainer, knows
 from gradcli.script.shown import Printed
+from tests.comparison import titled
 
 HERE = Path(__file__).parent
 
@@ -45,8 +46,7 @@ class Cause(NamedTuple):
 
 def read(name: str) -> dict[str, Cause]:
     """Return the scripts of a file."""
-    found = re.split(r"^# --- (.+)\n", (HERE / name).read_text("utf-8"), flags=re.MULTILINE)[1:]
-    return dict(zip(found[::2], map(_cause, found[1::2]), strict=True))
+    return {title: _cause(text) for title, text in titled(HERE / name).items()}
 
 
 def _cause(text: str) -> Cause:

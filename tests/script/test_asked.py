@@ -19,18 +19,14 @@ u = torch.tensor([1., 10.])
 
 
 @pytest.fixture
-def pages(cli, tmp_path):
+def pages(run):
     """What is told of a script: its pages, and what stands on standard error."""
 
-    def pages(text, *options):
-        path = tmp_path / "script.py"
-        path.write_text(text, "utf-8")
-        outcome = cli("run", *options, str(path))
-        assert outcome.status == 0, outcome.err
-        assert "fault of gradcli" not in outcome.out
+    def told(text, *options):
+        outcome = run(text, *options)
         return [*re.split(r"^──.*──$\n", outcome.out, flags=re.M)[1::2], outcome.err]
 
-    return pages
+    return told
 
 
 J = """

@@ -40,13 +40,8 @@ def statements(rng):
         if kind < 0.5:
             a, b, c = rng.choice(known), *(rng.choice([*known, "buf", "2", "0.5"]) for _ in "bc")
             forms = (
-                f"{a} * {b}",
-                f"{a} - {b}",
-                f"{a}**2",
-                f"torch.exp(0.3*{a})",
-                f"torch.sin({a})",
-                f"{a} * {b} + {c}",
-            )
+                f"{a} * {b}", f"{a} - {b}", f"{a}**2", f"torch.exp(0.3*{a})", f"torch.sin({a})", f"{a} * {b} + {c}",
+            )  # fmt: skip
             known.append(f"y{n}")
             yield f"y{n} = {rng.choice(forms)}"
         elif kind < 0.6:

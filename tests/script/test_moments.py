@@ -1,6 +1,5 @@
 """A number on a page is the one of the line that is shown, whatever is written into its memory later, or unseen."""
 
-import json
 import re
 import unicodedata
 
@@ -10,16 +9,14 @@ X = "import torch\nx = torch.tensor([1., 2., 3.], requires_grad=True)\nw = torch
 
 
 @pytest.fixture
-def page(cli, tmp_path):
-    def run(code, *options):
-        path = tmp_path / "script.py"
-        path.write_text(X + code, "utf-8")
-        out = cli.done("run", *options, str(path)).out
+def page(run):
+    def shown(code):
+        out = run(X + code).out
         assert "not explained" not in out
         assert "rounds each operation" not in out
         return unicodedata.normalize("NFC", re.sub(r"\s+", " ", out))
 
-    return run
+    return shown
 
 
 def test_what_is_changed_later_is_as_the_line_read_it(page):
@@ -81,8 +78,7 @@ def test_hooks_of_leaves_of_modules_and_of_scalars_stand_in_formulas(page):
     assert "y.grad = hook(ȳ) = [2, 3, 4]" in kept
 
 
-def test_what_is_asked_for_by_inputs_and_retained_is_kept(cli, tmp_path):
-    path = tmp_path / "script.py"
-    path.write_text(X + "y = (x*2).sum()\ny.retain_grad()\nz = y*3\nz.backward(inputs=[x, y])\n", "utf-8")
-    (row,) = map(json.loads, cli.done("run", "-f", "json", str(path)).out.splitlines())
+def test_what_is_asked_for_by_inputs_and_retained_is_kept(run):
+    code = "y = (x*2).sum()\ny.retain_grad()\nz = y*3\nz.backward(inputs=[x, y])\n"
+    (row,) = run(X + code, "-f", "json").objects
     assert row["retained"] == {"y": 3}

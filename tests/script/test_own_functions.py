@@ -57,15 +57,8 @@ RIGHT = {
 
 
 @pytest.fixture
-def check(cli, tmp_path, monkeypatch):
-    monkeypatch.setenv("COLUMNS", "120")
-
-    def run(text, *options):
-        path = tmp_path / "script.py"
-        path.write_text(text, "utf-8")
-        return cli("run", "--check", *options, str(path))
-
-    return run
+def check(run):
+    return lambda text, *options: run(text, "--check", *options, status=None)
 
 
 @pytest.mark.parametrize("name", RIGHT)

@@ -72,19 +72,13 @@ ws = [[torch.ones(2).requires_grad_()]]
 
 
 @pytest.fixture
-def run(cli, tmp_path, monkeypatch):
-    monkeypatch.setenv("COLUMNS", "120")
+def run(run):
+    def shown(text, **beside):
+        out = run(text, **beside).out
+        assert "not explained" not in out
+        return re.sub(" +", " ", out)
 
-    def run(text, **files):
-        for name, source in files.items():
-            (tmp_path / f"{name}.py").write_text(source, "utf-8")
-        (tmp_path / "script.py").write_text(text, "utf-8")
-        outcome = cli("run", str(tmp_path / "script.py"))
-        assert outcome.status == 0, outcome.err
-        assert "not explained" not in outcome.out
-        return re.sub(" +", " ", outcome.out)
-
-    return run
+    return shown
 
 
 @pytest.mark.parametrize(

@@ -15,21 +15,6 @@ from gradcli.script.measured import measured
 X = "import torch\nx = torch.tensor([1., 2.], requires_grad=True)\n"
 
 
-@pytest.fixture
-def run(cli, tmp_path, monkeypatch):
-    monkeypatch.setenv("COLUMNS", "120")
-
-    def run(text, *options, status=0):
-        path = tmp_path / "script.py"
-        path.write_text(text, "utf-8")
-        outcome = cli("run", *options, str(path))
-        assert outcome.status == status, outcome.err
-        assert "fault of gradcli" not in outcome.out
-        return outcome
-
-    return run
-
-
 # Headings
 
 
@@ -161,15 +146,6 @@ def test_what_a_hook_changed_is_told(run):
     told = [line for line in out.splitlines() if "'s hook" in line]
     assert told == ["y's hook (line 4): [1, 1] → [10, 10]", "x's hook double (line 5): [30, 30] → [60, 60]"]
     assert "x.grad: None → [60, 60]" in out
-
-
-def test_what_a_hook_of_a_module_changed_is_told(run):
-    text = "import torch\nnet = torch.nn.Linear(1, 1)\nx = torch.ones(1, 1, requires_grad=True)\n"
-    text += "def halve(module, into, out):\n    return (into[0] * 0.5,)\nnet.register_full_backward_hook(halve)\n"
-    text += "with torch.no_grad():\n    net.weight.fill_(4.)\nnet(x).sum().backward()\n"
-    out = run(text).out
-    assert "net's backward hook halve (line 4), the gradient of its input: [[4]] → [[2]]" in out
-    assert "x.grad: None → [[2]]" in out
 
 
 # Gradients of intermediates
@@ -385,15 +361,6 @@ torch.manual_seed(0)
 model = nn.Sequential(nn.Linear(2, 3), nn.Tanh(), nn.Linear(3, 2))
 x = torch.randn(4, 2)
 """
-
-
-def test_what_a_layer_gives_has_the_layers_name(run):
-    out = run(NETWORK + "loss = (model(x) ** 2).sum()\nloss.backward()\n").out
-    assert "model.0 = linear(x, model.0.weight, bias=model.0.bias)" in out
-    assert "model.1 = tanh(model.0)" in out
-    assert "loss    = sum(model.2**2)" in out
-    assert "model.2.weight.grad = 2*model.2.T @ model.1" in out
-    assert "Each .grad was None before, and now holds the values above." in out
 
 
 def test_targets_are_named_and_what_cross_entropy_passes_on_is_softmax_minus_one_hot(run):

@@ -11,14 +11,12 @@ pytestmark = pytest.mark.filterwarnings("ignore:The .grad attribute")
 
 
 @pytest.fixture
-def run(cli, tmp_path):
-    def run(text):
-        path = tmp_path / "script.py"
-        path.write_text(text, "utf-8")
-        outcome = cli("run", str(path))
+def run(run):
+    def told(text):
+        outcome = run(text, status=None)
         return " ".join(outcome.out.split()), outcome.err
 
-    return run
+    return told
 
 
 def test_a_number_that_leaves_for_good_is_not_told_of(run):

@@ -16,20 +16,6 @@ START = "import torch\nw = torch.tensor(0.5, requires_grad=True)\nopt = torch.op
 START += "    opt.zero_grad()\n    (w**2 + w).backward()\n    opt.step()\n"
 
 
-@pytest.fixture
-def run(cli, tmp_path, monkeypatch):
-    def run(text, *options, columns=120):
-        monkeypatch.setenv("COLUMNS", str(columns))
-        path = tmp_path / "script.py"
-        path.write_text(text, "utf-8")
-        outcome = cli("run", *options, str(path))
-        assert outcome.status == 0, outcome.err
-        assert "fault of gradcli" not in outcome.out
-        return outcome
-
-    return run
-
-
 def test_what_is_kept_has_its_name_and_its_equation(run):
     out = run(START.format("SGD([w], lr=0.1, momentum=0.9)"), "--all").out
     # w: 0.5, 0.3; b: 2, 0.9*2 + 1.6 = 3.4
