@@ -13,7 +13,7 @@ import time
 
 import numpy as np
 import pytest
-from conftest import ENDINGS, HANG, interruptible, long, needs, new_terminal, some, start
+from conftest import HANG, interruptible, long, needs, new_terminal, some, start
 
 fcntl, pty, resource, termios = map(pytest.importorskip, ("fcntl", "pty", "resource", "termios"))
 
@@ -87,13 +87,10 @@ def contents(path):
     ("signum", "status", "says", "ending", "old"),
     some(
         [
-            (signal.SIGINT, 130, "interrupted", "csv", False),
             (signal.SIGINT, 130, "interrupted", "parquet", True),
             (signal.SIGTERM, 143, "", "csv", True),
-            (signal.SIGTERM, 143, "", "npz", True),
             (signal.SIGHUP, 129, "", "npz", False),
             (signal.SIGKILL, -signal.SIGKILL, "", "csv", True),
-            (signal.SIGKILL, -signal.SIGKILL, "", "parquet", False),
         ]
     ),
 )
@@ -127,21 +124,6 @@ def test_under_nohup_a_run_goes_on():
 
 
 # What is left behind
-
-
-@long
-@pytest.mark.parametrize("ending", ENDINGS)
-def test_what_a_killed_run_left_is_removed_a_day_later(cli, ending):
-    needs(ending)
-    with in_the_middle("backward", "y=a*b", "--output", f"r.{ending}") as (process, _):
-        process.kill()
-    (left,) = set(os.listdir()) - {"p.csv"}
-    points(3)
-    cli.done("backward", "y=a*b", "--points", "p.npz", "--output", f"r.{ending}")
-    assert sorted(os.listdir()) == sorted([left, "p.csv", "p.npz", f"r.{ending}"])
-    os.utime(left, (0, 0))
-    cli.done("backward", "y=a*b", "--points", "p.npz", "--output", f"another.{ending}")
-    assert not os.path.exists(left)
 
 
 def test_a_run_that_is_alive_is_left_alone(cli, forked):

@@ -16,22 +16,8 @@ from gradcli.data.numbers import lines_of, rows_of
 pytest.importorskip("pyarrow")
 
 EDGES = [
-    0.0,
-    -0.0,
-    1e-4,
-    9.999e-5,
-    1e-5,
-    1e10,
-    9999999999.5,
-    1e15,
-    1e16,
-    1e22,
-    5e-324,
-    np.inf,
-    -np.inf,
-    np.nan,
-    2.0**53,
-]
+    0.0, -0.0, 1e-4, 9.999e-5, 1e-5, 1e10, 9999999999.5, 1e15, 1e16, 1e22, 5e-324, np.inf, -np.inf, np.nan, 2.0**53,
+]  # fmt: skip
 
 
 def check_read_back(values):

@@ -53,18 +53,11 @@ def test_what_is_filled_in_has_the_slope_0(cli, tmp_path):
     """Both branches are computed everywhere: sqrt(x) and log(1-x)**1.5 are nan where the other one is meant."""
     fill = {"domain": ML, "imputed_value_floats": [0.0], "replaced_value_float": float("nan")}
     nodes = [
-        node("Neg", "x", "m"),
-        node("Sqrt", "x", "s"),
-        node("Add", "one m", "o"),
-        node("Log", "o", "l"),
-        node("Pow", "l p", "w"),
-        node("Imputer", "s", "s2", **fill),
-        node("Imputer", "w", "w2", **fill),
-        node("Mul", "s2 x", "sx"),
-        node("Add", "sx w2", "y"),
-        node("Log", "y", "z0"),
+        node("Neg", "x", "m"), node("Sqrt", "x", "s"), node("Add", "one m", "o"), node("Log", "o", "l"),
+        node("Pow", "l p", "w"), node("Imputer", "s", "s2", **fill), node("Imputer", "w", "w2", **fill),
+        node("Mul", "s2 x", "sx"), node("Add", "sx w2", "y"), node("Log", "y", "z0"),
         node("Imputer", "z0", "z", **fill),
-    ]
+    ]  # fmt: skip
     numbers = [tensor("one", 1.0), tensor("p", 1.5)]
     proto = model(nodes, [info("x", [1, 4])], [info("z", [1, 4])], numbers, domains=[(ML, 3)])
     x = np.array([[0.5, -2.0, -0.25, 3.0]])

@@ -49,15 +49,10 @@ def _statistics(k, n):
 
 def resnet_block():
     nodes = [
-        node("Conv", "x w1", "c1", pads=[1, 1, 1, 1]),
-        _normalised("c1", "n1", 1),
-        node("Relu", "n1", "r1"),
-        node("Conv", "r1 w2", "c2", pads=[1, 1, 1, 1]),
-        _normalised("c2", "n2", 2),
-        node("Add", "n2 x", "sum"),
-        node("Relu", "sum", "r2"),
-        node("GlobalAveragePool", "r2", "y"),
-    ]
+        node("Conv", "x w1", "c1", pads=[1, 1, 1, 1]), _normalised("c1", "n1", 1), node("Relu", "n1", "r1"),
+        node("Conv", "r1 w2", "c2", pads=[1, 1, 1, 1]), _normalised("c2", "n2", 2), node("Add", "n2 x", "sum"),
+        node("Relu", "sum", "r2"), node("GlobalAveragePool", "r2", "y"),
+    ]  # fmt: skip
     own = weights(2, w1=(3, 3, 3, 3), w2=(3, 3, 3, 3)) + _statistics(1, 3) + _statistics(2, 3)
     return made(nodes, {"x": (1, 3, 4, 4)}, {"y": (1, 3, 1, 1)}, own)
 

@@ -6,25 +6,8 @@ A point of whole numbers is one without a gradient.  `record_pytorch.py` writes 
 from math import inf, nan
 
 CORNERS = [
-    -inf,
-    -1e200,
-    -1000.0,
-    -50.0,
-    -1.0,
-    -0.5,
-    -1e-9,
-    -0.0,
-    0.0,
-    1e-9,
-    0.3,
-    1.0,
-    2.5,
-    50.0,
-    1000.0,
-    1e200,
-    inf,
-    nan,
-]
+    -inf, -1e200, -1000.0, -50.0, -1.0, -0.5, -1e-9, -0.0, 0.0, 1e-9, 0.3, 1.0, 2.5, 50.0, 1000.0, 1e200, inf, nan,
+]  # fmt: skip
 FINITE = [x for x in CORNERS if abs(x) < inf]
 HALVES = [-inf, -2.5, -1.5, -0.5, 0.5, 1.5, 2.5, 0.49999999999999994, 4503599627370497.0, 1e300, nan]
 DIGITS = [-1250.0, -0.375, 0.125, 0.5, 2.625, 150.0, 250.0, 1e6]
@@ -181,11 +164,7 @@ CASES = [
         (text, {"x": SCORES})
         for text in [
             *(
-                "zeros(3) + x",
-                "ones(2, 3)*x",
-                "ones((2, 3))@x.T",
-                "full((2, 3), 1.5)*x",
-                "full((2,), 3.0)@x",
+                "zeros(3) + x", "ones(2, 3)*x", "ones((2, 3))@x.T", "full((2, 3), 1.5)*x", "full((2,), 3.0)@x",
                 "eye(2)@x",
             ),
             *(
@@ -204,4 +183,4 @@ CASES = [
             ),
         ]
     ),
-]
+]  # fmt: skip

@@ -8,15 +8,9 @@ from conftest import at_most, each
 from gradcli import InputError, parse
 
 SHAPES = {
-    "x": (3,),
-    "M": (2, 3),
-    "Q": (3, 3),
-    "I": (1, 1, 5),
-    "w": (1, 1, 2),
-    "J": (1, 1, 4, 4),
-    "k": (1, 1, 2, 2),
+    "x": (3,), "M": (2, 3), "Q": (3, 3), "I": (1, 1, 5), "w": (1, 1, 2), "J": (1, 1, 4, 4), "k": (1, 1, 2, 2),
     "L": (4000, 4000),
-}
+}  # fmt: skip
 SQUARE = "takes a square matrix, or a stack of them"
 
 # The expression, and what is said.
