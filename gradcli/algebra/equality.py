@@ -7,7 +7,7 @@ from typing import Any
 
 import sympy
 
-from gradcli.algebra.functions import TableFunction
+from gradcli.algebra.functions import TableFunction, evaluated
 
 _STEP = sympy.Function("step")  # 1 where its argument is positive, and 0 where it is negative
 _EQUAL = sympy.Function("equal")  # 1 where its argument is 0, and 0 elsewhere
@@ -174,7 +174,7 @@ def is_refuted(expr: Any) -> bool:
     for start, step, sign in _POINTS:
         numbers = {s: sympy.Float((start + step * k) * sign**k) for k, s in enumerate(names)}
         numbers |= {s: abs(n) for s, n in numbers.items() if s.is_positive}
-        value = expr.xreplace(numbers).replace(_STEP, _step).replace(_EQUAL, _is_nought).evalf(15)
+        value = evaluated(expr.xreplace(numbers).replace(_STEP, _step).replace(_EQUAL, _is_nought))
         if value.is_number and value.is_real and abs(value) > _OFF:
             return True
     return False

@@ -107,6 +107,14 @@ class TableFunction(sympy.Function):  # type: ignore[misc]
         return (lambda x: mpmath.sign(x) * named(abs(x))) if named and OPERATIONS[self.op].odd else named, self.args
 
 
+def evaluated(expr: Any) -> Any:
+    """Return an expression without variables as a number to 15 digits; at a pole, nan."""
+    try:
+        return expr.evalf(15)
+    except (ArithmeticError, ValueError):
+        return sympy.nan
+
+
 @cache
 def extremum(op: str) -> Any:
     """Return the SymPy function of the `max` or `min` of an array."""

@@ -14,6 +14,7 @@ from sympy.core.parameters import distribute
 
 from gradcli.algebra.display import READABLE, Shorthands, length, shorthands, tidy
 from gradcli.algebra.formulas import Limits, TooDeepError, formulas, symbols
+from gradcli.algebra.functions import evaluated
 from gradcli.errors import InputError
 from gradcli.graph.graph import Graph, scheduled
 from gradcli.graph.jacobian import entries
@@ -217,9 +218,8 @@ def _numbers(definitions: Mapping[sympy.Symbol, sympy.Expr]) -> dict[sympy.Symbo
 def _is_flat(expr: sympy.Expr) -> bool:
     """Return whether an expression has the same value at two points, which a number has."""
     variables = sorted(expr.free_symbols, key=str)
-    a, b = (
-        expr.xreplace({s: sympy.Float(start + k / 7) for k, s in enumerate(variables)}).evalf() for start in (0.3, 0.8)
-    )
+    points = ({s: sympy.Float(start + k / 7) for k, s in enumerate(variables)} for start in (0.3, 0.8))
+    a, b = (evaluated(expr.xreplace(point)) for point in points)
     return bool(a.is_Float and b.is_Float and abs(a - b) < _ROUNDING)
 
 

@@ -33,8 +33,8 @@ SAFER = {
     "asin": "`clamp({}, -1 + eps, 1 - eps)` before it, with a small eps such as 1e-6",
     "acos": "`clamp({}, -1 + eps, 1 - eps)` before it, with a small eps such as 1e-6",
     "exp": "`clamp({}, max=80)` before it; `logsumexp` or `log_softmax` for sums of exponentials",
+    **dict.fromkeys(("var", "std"), "give it more elements: it divides by n - correction, which is 0 here"),
 }
-_GENERAL = "keep its input away from that point, with `clamp` or a small eps"
 
 # The number at which an operation and its slopes are finite, where that is not 1.
 _FINITE = dict.fromkeys(("exp", "exp2", "expm1", "tan", "acos", "asin", "atanh"), 0)
@@ -159,12 +159,12 @@ def entry_not_finite(
 
 
 def safer(op: str, name: str) -> str:
-    """Return a fix for an operation on an input of that name.
+    """Return a fix for an operation on an input of that name; "" for an operation that has no usual one.
 
     >>> safer("sqrt", "x")
     '`sqrt(x + eps)` with a small eps such as 1e-12'
     """
-    return SAFER.get(op, _GENERAL).format(name)
+    return SAFER.get(op, "").format(name)
 
 
 def safer_operation(node: Node, names: Mapping[Node, str]) -> str:
@@ -215,7 +215,7 @@ def fixes(graph: Graph, wrt: Sequence[str], inputs: Named) -> str:
             node = _first(next(filter(is_bad, (p.node, *p.node.args)), p.node), values)
             if node.args and not (node.op in _ROOTS and np.isnan(values[node]).any()):
                 texts[_fix(graph, node, bool(np.isnan(values[p.contribution]).any()))] = None
-    return "; ".join(texts)
+    return "; ".join(filter(None, texts))
 
 
 def _fix(graph: Graph, node: Node, is_nan: bool) -> str:

@@ -341,6 +341,11 @@ def test_functions_of_complex_value_stay_unevaluated():
     assert not kept("log10")(sympy.Float(-1)).is_Float
 
 
+def test_a_definition_with_a_pole_where_it_is_tried_is_no_number(cli):
+    system = "f=tanh(x)**mod(1e-9, 2**(x**z))/((y**x)**(3 + y) + z + lgamma(floor(log1p(y))))"
+    assert "lgamma(floor(log1p(y)))" in cli.done("jacobian", system).out
+
+
 def test_what_takes_too_many_operations_is_refused_before_it_is_written(monkeypatch):
     """Also where few entries name many intermediates: a loop of 9,000 rounds has a page of 18,000 lines."""
     monkeypatch.setattr("gradcli.algebra.symbolic_jacobian.formulas", None)

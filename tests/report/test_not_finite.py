@@ -72,6 +72,7 @@ def test_a_page_says_which_gradient_is_none_in_pytorch(cli, system, why):
         ("y=sum(where(x>0,sqrt(x),0))", "x=[0,1]", "`sqrt(where(x > 0, x, 1))`"),
         ("y=log(2*x)", "x=0", "`log(clamp(2*x, min=eps))`"),
         ("y=1/x", "x=0", "keep the divisor away from 0"),
+        ("y=std(x)", "x=[2]", "give it more elements"),
     ],
 )
 def test_a_warning_has_its_fix_in_one_line(cli, statement, at, typed):

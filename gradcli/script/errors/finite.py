@@ -124,7 +124,7 @@ def not_finite_answer(at: Failure | CallScene, call: Backward) -> Answer | None:
     # Of several equal operations on a line, the first.
     reasons = {(c.op, line_at(c.operation.site)): c.words(at) for c in reversed(known)}
     reason = f"it arises {'; and '.join(reversed(reasons.values()))}"
-    return Answer(reason, "; ".join(fixes), changes)
+    return Answer(reason, "; ".join(filter(None, fixes)), changes)
 
 
 def _fix(scene: Failure | CallScene, text: Text, cause: Cause, roots: Sequence[int]) -> tuple[str, list[Edit]]:

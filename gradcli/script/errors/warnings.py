@@ -140,7 +140,7 @@ def not_finite(scene: CallScene, where: str = "") -> Iterator[Block]:
     more = [f"{len(names) - _NAMED:,} more"] if len(names) > _NAMED else []
     of = f"gradients of {in_words(names[:_NAMED] + more)} are" if len(names) > 1 else f"gradient of {names[0]} is"
     yield Text((f"warning: {where}the {of} {what}: {arose}",))
-    if answer is not None:
+    if answer is not None and answer.fix:
         yield from fixed(answer, scene)
 
 

@@ -168,7 +168,8 @@ def _function(path: str) -> Any:
 
 def _written(at: Failure, answered: Answer) -> list[str]:
     """Return the two as paragraphs, their lines broken, and the lines to change as they are to be."""
-    lines = _filled(f"why: {answered.reason}") + _filled(f"fix: {answered.fix}{':' if answered.changes else '.'}")
+    lines = _filled(f"why: {answered.reason}")
+    lines += _filled(f"fix: {answered.fix}{':' if answered.changes else '.'}") if answered.fix else []
     for change in answered.changes:
         head = f"     {at.lines(change.places())}: "
         first, *more = change.shown()
