@@ -50,9 +50,9 @@ BENCHMARKS = {
 }
 
 LEGEND = f"""\
-Each competitor has a process of its own.  median, fastest: of several turns, each a run to warm up and one that counts;
-first run: from the formulas to the first results, with all that is compiled on the way.  ratio: time ÷ time of
-gradcli's NumPy engine, or how many times that is as fast.
+Each competitor has a process of its own.  median, fastest: of several turns, in which a run of under {race.COLD:g} s
+follows one that warms up.  first run: from the formulas to the first results, with all that is compiled on the way.
+ratio: time ÷ time of gradcli's NumPy engine, or how many times that is as fast.
 –: predicted to take over {race.SLOWEST:g} seconds a run or {race.LONGEST:g} until the first result, or more memory
 than there is."""
 

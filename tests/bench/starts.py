@@ -1,4 +1,4 @@
-"""How long a short run takes as a whole process: beside a Python process that imports torch and does the same.
+"""How long a short run takes as a whole process: beside one that imports torch and does the same, or imports alone.
 
 Seconds are of the processor, those of the children of a process: another program that runs beside them counts for less.
 """
@@ -6,12 +6,12 @@ Seconds are of the processor, those of the children of a process: another progra
 from __future__ import annotations
 
 import importlib.util
-import os
 import subprocess
 import sys
 import tempfile
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from resource import RUSAGE_CHILDREN, getrusage
 from statistics import median
 
 from tests.bench.session import Session
@@ -42,16 +42,16 @@ print(x.grad)
 """
 SAMPLE = Path(__file__).parents[2] / "samples" / "doubled.py"
 SYSTEM = ["y0=3*x0**2", "y1=x0**2+2*x1**3", "y2=10*x1", "--at", "x0=1,x1=2", "--v", "1,10,100"]
+IMPORTS = ["-c", "import click, numpy"]
+JSON, QUIET = ["backward", "y=sin(x)*x", "--at", "x=3", "-f", "json"], ["run", "--quiet", str(SAMPLE)]
 # What is asked of gradcli, the same in a script with torch, and at most which share of its time is to be reached.
 STARTS: dict[str, tuple[list[str], list[str], float]] = {
-    "backward of sin(x)*x, -f json": (
-        ["backward", "y=sin(x)*x", "--at", "x=3", "-f", "json"],
-        ["-c", SINE],
-        0.15,
-    ),
+    "backward of sin(x)*x, -f json": (JSON, ["-c", SINE], 0.15),
     "jacobian of sin(x)*x, -f json": (["jacobian", "y=sin(x)*x", "--at", "x=3", "-f", "json"], ["-c", SINE], 0.3),
     "the main example, a page": (["backward", *SYSTEM], ["-c", EXAMPLE], 0.3),
-    "run --quiet of samples/doubled.py": (["run", "--quiet", str(SAMPLE)], [str(SAMPLE)], 0.5),
+    "run --quiet of samples/doubled.py": (QUIET, [str(SAMPLE)], 0.5),
+    "-f json, beside import click, numpy": (JSON, IMPORTS, 1.1),
+    "--quiet, beside import click, numpy": (QUIET, IMPORTS, 1.2),
 }
 CHAIN = 1.5  # times as long as the script with a loop
 
@@ -78,12 +78,12 @@ def chains(session: Session) -> None:
 
 def _head(text: str) -> None:
     title(f"{text}, seconds of the processor")
-    print(f"  {'':36} {'gradcli':>10} {'torch':>10} {'ratio':>8} {'to reach':>9}")
+    print(f"  {'':36} {'gradcli':>10} {'peer':>10} {'ratio':>8} {'to reach':>9}")
 
 
 def _row(name: str, arguments: Sequence[str], script: Sequence[str], most: float, turns: int) -> None:
     """Print the times of a command and of its script, which take turns, and their ratio."""
-    peer = importlib.util.find_spec("torch") is not None
+    peer = script == IMPORTS or importlib.util.find_spec("torch") is not None
     commands = [["-m", "gradcli", *arguments], *([script] if peer else [])]
     times = [[_spent(command) for command in commands] for _ in range(turns)]
     found = [median(each) for each in zip(*times, strict=True)]
@@ -97,7 +97,7 @@ def _print(name: str, times: Iterable[str], ratio: str, most: float) -> None:
 
 def _spent(arguments: Sequence[str]) -> float:
     """Return the seconds that a Python process takes of the processor, for itself and in the system."""
-    before = os.times()
+    before = getrusage(RUSAGE_CHILDREN)
     subprocess.run([sys.executable, *arguments], check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    after = os.times()
-    return after.children_user + after.children_system - before.children_user - before.children_system
+    after = getrusage(RUSAGE_CHILDREN)
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
