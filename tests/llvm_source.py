@@ -14,7 +14,7 @@ LANES = 2
 def in_tiles(graph, same, points, count, tile):
     """Return the outputs of a graph at so many points, in tiles; `same` has the inputs that are the same at all."""
     pytest.importorskip("llvmlite")
-    from gradcli.engine.llvm.compiler import compiled
+    from gradcli.engine.llvm.kernel import compiled
 
     schedule = Schedule.of(graph, same)
     constants = {name: value * np.ones(count) for name, value in schedule.constants.items()}

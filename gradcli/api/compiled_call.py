@@ -17,7 +17,7 @@ from gradcli.graph.graph import Graph
 from gradcli.graph.hessian import gradient
 from gradcli.graph.node import Node, leaf
 from gradcli.pyfunc.trace import Function, bound, parameters_of, trace
-from gradcli.pyfunc.trees import is_number, leaves, mapped
+from gradcli.pyfunc.tracer import is_number, leaves, mapped
 
 
 class Evaluated(NamedTuple):

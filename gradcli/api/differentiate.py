@@ -16,19 +16,18 @@ import numpy as np
 
 from gradcli.engine.straight_line import StraightLine
 from gradcli.errors import InputError
+from gradcli.graph.array import Weights
 from gradcli.graph.construct import concatenate, reshape, total
 from gradcli.graph.graph import Graph, scheduled
 from gradcli.graph.hessian import gradient
 from gradcli.graph.jacobian import jacobian as _jacobian
 from gradcli.graph.node import Node, const, leaf
 from gradcli.graph.rewrite import substituted
-from gradcli.graph.weights import Weights
 from gradcli.pyfunc.functions.arguments import number
 from gradcli.pyfunc.tape import Tape, running
 from gradcli.pyfunc.trace import Function, bound, parameters_of, recorded
 from gradcli.pyfunc.trace import trace as _trace
-from gradcli.pyfunc.tracer import Tracer, lift, traced
-from gradcli.pyfunc.trees import is_number, leaves, mapped
+from gradcli.pyfunc.tracer import Tracer, is_number, leaves, lift, mapped, traced
 
 Which = int | str | Sequence[int | str]
 _KEPT = 64  # plans of a function

@@ -23,7 +23,7 @@ from gradcli.graph.jvp import jvp as _jvp
 from gradcli.graph.node import Node, const
 from gradcli.graph.rewrite import substituted
 from gradcli.graph.vjp import vjp as _vjp
-from gradcli.pyfunc.trees import leaves
+from gradcli.pyfunc.tracer import leaves
 
 if TYPE_CHECKING:
     from gradcli.api.notebook import Explanation

@@ -19,11 +19,9 @@ from gradcli.graph.einsum import products
 from gradcli.graph.graph import scheduled
 from gradcli.graph.node import ARITHMETIC, Node, Rule, const, is_const, operand
 from gradcli.graph.operations import OPERATIONS
-from gradcli.graph.rewrite import Rewriter
+from gradcli.graph.rewrite import SIGNS, Rewriter
 from gradcli.graph.shapes import Shape
-from gradcli.graph.signs import SIGNS
-from gradcli.loops.index_map import Counter, IndexMap
-from gradcli.loops.rules import RULES
+from gradcli.loops.rules import RULES, Counter, IndexMap
 
 SMALL = 32  # elements of an array that is written out
 MAX_UNROLLED = 20_000  # steps that are looked at, and

@@ -13,8 +13,7 @@ from gradcli.codegen.number_language import Elements, Value
 from gradcli.errors import InputError
 from gradcli.graph.node import Node
 from gradcli.graph.shapes import size_of
-from gradcli.loops.index_map import Counter
-from gradcli.loops.rules import Rule, axes_of
+from gradcli.loops.rules import Counter, Rule, axes_of
 
 
 @dataclass(frozen=True)

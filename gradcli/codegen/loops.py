@@ -22,8 +22,7 @@ from gradcli.graph.names import fresh_names
 from gradcli.graph.node import Node, is_const, operands
 from gradcli.graph.operations import OPERATIONS
 from gradcli.graph.shapes import Shape, size_of
-from gradcli.loops.index_map import Counter
-from gradcli.loops.rules import copy
+from gradcli.loops.rules import Counter, copy
 
 _ROOM = 10_000_000  # numbers that all arrays of a function may have together
 UNROLLED = 4  # assignments that are written out rather than looped over

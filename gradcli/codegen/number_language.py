@@ -13,8 +13,7 @@ from gradcli.graph.node import Node
 from gradcli.graph.operation import Precedence
 from gradcli.graph.operations import OPERATIONS
 from gradcli.graph.shapes import Shape, size_of
-from gradcli.loops.index_map import IndexMap
-from gradcli.loops.rules import Rule
+from gradcli.loops.rules import IndexMap, Rule
 
 # Operators: Python's signs, from the rows, but for those that are functions here, and that have other signs.
 _SIGNS = {op: row.infix for op, row in OPERATIONS.items() if row.broadcasts and row.infix and op not in ("pow", "mod")}

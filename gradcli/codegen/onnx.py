@@ -12,19 +12,17 @@ import numpy as np
 
 from gradcli.codegen.kinds import check
 from gradcli.codegen.onnx_calls import CALLS, takes
-from gradcli.codegen.onnx_rules import RULES
-from gradcli.codegen.onnx_writer import ModelWriter, element_type
+from gradcli.codegen.onnx_rules import RULES, ModelWriter, element_type
 from gradcli.codegen.program import MAX_NODES, rewritten_for_files
 from gradcli.engine.evaluate import at_point, constant
 from gradcli.errors import InputError
-from gradcli.graph.array import Array, Named
+from gradcli.graph.array import Array, Named, Weights
 from gradcli.graph.graph import Graph, scheduled
 from gradcli.graph.jacobian import jacobian
 from gradcli.graph.jvp import jvp
 from gradcli.graph.node import Node, const
 from gradcli.graph.rewrite import interpret
 from gradcli.graph.vjp import vjp
-from gradcli.graph.weights import Weights
 
 Sizes = Mapping[str, int]  # by the name of an open size
 Build = Callable[[Sizes], Any]

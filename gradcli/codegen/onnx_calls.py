@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from gradcli.codegen.onnx_writer import ModelWriter
+from gradcli.codegen.onnx_rules import ModelWriter
 from gradcli.engine.evaluate import number
 from gradcli.graph.index_arrays import known_integers
 from gradcli.graph.node import Exact, Node, is_const

@@ -13,12 +13,11 @@ import numpy as np
 
 from gradcli.engine.lowering import lower
 from gradcli.engine.numpy_target import forward
-from gradcli.graph.array import Array
+from gradcli.graph.array import Array, Weights
 from gradcli.graph.dtypes import FLOATING
 from gradcli.graph.graph import Graph, last_readers, scheduled
 from gradcli.graph.node import Constant, Node
 from gradcli.graph.operations import OPERATIONS
-from gradcli.graph.weights import Weights
 
 _NUMBERS = 2**20  # of all nodes, at all points that are computed at once
 _NAMED = {"pi": math.pi, "e": math.e}

@@ -6,8 +6,7 @@ from collections.abc import Callable, Sequence
 
 from gradcli.graph.node import Node, Rule, const, is_const, operand, operands
 from gradcli.graph.operations import OPERATIONS
-from gradcli.graph.rewrite import Rewriter
-from gradcli.graph.signs import SIGNS
+from gradcli.graph.rewrite import SIGNS, Rewriter
 
 
 def lower(nodes: Sequence[Node]) -> dict[Node, Node]:

@@ -8,11 +8,10 @@ from itertools import chain, product
 from operator import mul
 
 from gradcli.errors import InputError
-from gradcli.graph.array import Array
+from gradcli.graph.array import Array, Weights, exact
 from gradcli.graph.dtypes import DType, summed
 from gradcli.graph.node import Constant, Exact, Node, cast, compare, const, elementwise, is_const, lift
 from gradcli.graph.shapes import Shape, bare, broadcast_shapes, check_size, size_of
-from gradcli.graph.weights import Weights, exact
 
 # A slice with known ends is a range: hashable, and its length is its size.
 Index = tuple[int | range | None, ...]

@@ -10,11 +10,10 @@ from typing import Any
 import numpy as np
 
 from gradcli.errors import InputError
-from gradcli.graph.array import Array
+from gradcli.graph.array import Array, Weights
 from gradcli.graph.construct import Index, index, reshape, transpose
 from gradcli.graph.node import Node
 from gradcli.graph.shapes import MAX_RANK, Shape, broadcast_shapes, check_size, size_of
-from gradcli.graph.weights import Weights
 
 Nested = Sequence[Any]  # lists in lists, as they are typed
 

@@ -10,9 +10,9 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import Any, Final
 
+from gradcli.graph.array import Weights
 from gradcli.graph.dtypes import FLOATING, KEEPING_INTEGERS, SELECTING, DType, floated, promoted
 from gradcli.graph.shapes import Shape, broadcast_shapes
-from gradcli.graph.weights import Weights
 
 Exact = int | Fraction | Decimal
 # "pi" and "e" stay symbols, so that formulas show them; a float is only inf or nan.

@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 
+from gradcli.graph.array import Weights
 from gradcli.graph.construct import Index
 from gradcli.graph.index_arrays import IndexArray
 from gradcli.graph.node import Constant, Node, operand, operands
 from gradcli.graph.operation import Operation, Precedence
 from gradcli.graph.operations import OPERATIONS
 from gradcli.graph.shapes import Shape
-from gradcli.graph.weights import Weights
 from gradcli.notation.numbers import quotient, shape_text, whole_text
 from gradcli.notation.one_hot import one_hot_of
 from gradcli.notation.writer import (

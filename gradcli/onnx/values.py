@@ -13,14 +13,13 @@ import numpy as np
 from gradcli.engine.evaluate import Evaluator, constant, evaluator
 from gradcli.errors import InputError
 from gradcli.graph import construct
-from gradcli.graph.array import Array
+from gradcli.graph.array import Array, exact
 from gradcli.graph.construct import LISTED, array_const
 from gradcli.graph.dtypes import DTYPES, DType
 from gradcli.graph.graph import Graph
 from gradcli.graph.index_arrays import IndexArray, take
 from gradcli.graph.node import Node, const, leaf
 from gradcli.graph.shapes import check_size
-from gradcli.graph.weights import exact
 
 Value = Array | Node
 

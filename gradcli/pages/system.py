@@ -8,10 +8,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from gradcli.graph.array import Weights
 from gradcli.graph.graph import Graph, appearance
 from gradcli.graph.names import ElementName, dot, element_name
 from gradcli.graph.node import Node
-from gradcli.graph.weights import Weights
 from gradcli.notation.nodes import readable_names
 from gradcli.notation.numbers import shape_text
 from gradcli.notation.text import exact_text

@@ -15,9 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from gradcli.pyfunc.replacements import FUNCTIONS, REPLACEMENT_OF
 from gradcli.pyfunc.tape import is_users
-from gradcli.pyfunc.tracer import Tracer, mutable
+from gradcli.pyfunc.tracer import FUNCTIONS, REPLACEMENT_OF, Tracer, mutable
 
 _LONG = 64  # elements of a container in which arrays are looked for
 _DEEP = 12  # containers and objects within others

@@ -25,17 +25,19 @@ from gradcli.errors import InputError
 from gradcli.graph.operations import OPERATIONS
 from gradcli.pyfunc import scipy_functions
 from gradcli.pyfunc.borrowed import Borrowed, names_in
-from gradcli.pyfunc.replacements import REPLACEMENT_OF, in_numpy, namespace
 from gradcli.pyfunc.tape import NUMPY, aside, is_users, running
 from gradcli.pyfunc.tracer import (
+    REPLACEMENT_OF,
     UFUNCS,
     Rule,
     Tracer,
     apply,
     contains,
+    in_numpy,
     known_values,
     lift,
     mutable,
+    namespace,
     traced,
     ufunc_method,
     verified,

@@ -19,7 +19,7 @@ from gradcli.graph.rewrite import substituted
 from gradcli.graph.shapes import Shape
 from gradcli.pyfunc.tape import Condition, span_of
 from gradcli.pyfunc.trace import Trace, Unknown, parameters_of, trace
-from gradcli.pyfunc.trees import is_number, leaves, mapped
+from gradcli.pyfunc.tracer import is_number, leaves, mapped
 
 _LISTED = 3  # branches in a note
 

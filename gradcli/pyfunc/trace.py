@@ -12,17 +12,15 @@ from typing import Any
 import numpy as np
 
 from gradcli.errors import InputError, Span
-from gradcli.graph.array import Array
+from gradcli.graph.array import Array, Weights
 from gradcli.graph.graph import Graph, needed_for, scheduled
 from gradcli.graph.names import identifier
 from gradcli.graph.node import Node, cast, leaf
-from gradcli.graph.weights import Weights
 from gradcli.pyfunc import functions as functions  # registers NumPy's functions
 from gradcli.pyfunc import methods as methods
 from gradcli.pyfunc.patches import patched
 from gradcli.pyfunc.tape import Condition, Tape, aside, place_of, recording, span_of
-from gradcli.pyfunc.tracer import Tracer, lift, untraceable
-from gradcli.pyfunc.trees import is_number, leaves, mapped
+from gradcli.pyfunc.tracer import Tracer, is_number, leaves, lift, mapped, untraceable
 
 Function = Callable[..., Any]
 

@@ -6,23 +6,57 @@ tracer without a node is an array that does not depend on an input yet: `y = np.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, MutableMapping
+from contextlib import contextmanager
+from dataclasses import fields, is_dataclass, replace
 from functools import cache, partial
 from types import FunctionType, MethodType
 from typing import Any
 
 import numpy as np
+from numpy._core import numeric
 
 from gradcli.errors import InputError
 from gradcli.graph import construct
-from gradcli.graph.array import Array
+from gradcli.graph.array import Array, exact
 from gradcli.graph.construct import array_const
+from gradcli.graph.names import identifier
 from gradcli.graph.node import Node, const, elementwise
 from gradcli.graph.shapes import Shape
-from gradcli.graph.weights import exact
 from gradcli.pyfunc.elements import element, is_basic, replaced, stacked
-from gradcli.pyfunc.replacements import namespace
 from gradcli.pyfunc.tape import aside, called, running
+
+FUNCTIONS = (FunctionType, type(len), np.ufunc, type(np.sum))  # of NumPy and Python
+REPLACEMENT_OF: dict[Any, Any] = {}  # of functions of NumPy's, SciPy's and Python's, as `patches` has them
+_DEPTH = 0
+
+
+def in_numpy() -> bool:
+    """Return whether NumPy's own Python code is traced."""
+    return _DEPTH > 0
+
+
+@contextmanager
+def namespace(names: MutableMapping[str, Any]) -> Iterator[None]:
+    """Put the replacements where NumPy's own Python code looks up functions, within a block."""
+    global _DEPTH
+    with _within(names), _within(vars(numeric)):
+        _DEPTH += 1
+        try:
+            yield
+        finally:
+            _DEPTH -= 1
+
+
+@contextmanager
+def _within(names: MutableMapping[str, Any]) -> Iterator[None]:
+    functions = {n: f for n, f in names.items() if type(f) in FUNCTIONS and f in REPLACEMENT_OF}
+    names.update({n: REPLACEMENT_OF[f] for n, f in functions.items()})
+    try:
+        yield
+    finally:
+        names.update(functions)
+
 
 Rule = Callable[..., Any]
 UFUNCS: dict[str, Rule] = {}  # the rule of a ufunc, by its name, which returns its node
@@ -709,3 +743,56 @@ for _name, _ufunc in {
     setattr(Tracer, f"__{_name}__", _operator(_ufunc))
 for _name, _ufunc in {"neg": np.negative, "pos": np.positive, "abs": np.absolute, "invert": np.invert}.items():
     setattr(Tracer, f"__{_name}__", lambda self, _ufunc=_ufunc: apply(_ufunc, self))
+
+
+# Arguments and results that are made of arrays: lists, tuples, dictionaries and dataclasses of them
+
+
+Leaf = Callable[[str, Any], Any]
+
+
+def mapped(tree: Any, name: str, leaf: Leaf) -> Any:
+    """Return a tree of the same form, with `leaf(name, number)` in the place of each number or array.
+
+    The name is made of the parameter's and of the keys: `params["W"][0]` is `params_W_0`.  Text, booleans, None and
+    other objects stay as they are.
+
+    >>> mapped({"W": [1.0, 2.0], "kind": "tanh"}, "p", lambda name, x: name)
+    {'W': ['p_W_0', 'p_W_1'], 'kind': 'tanh'}
+    """
+    if is_number(tree):
+        return leaf(name, tree)
+    if isinstance(tree, tuple) and hasattr(tree, "_fields"):
+        return type(tree)(*(mapped(x, _inner(name, n), leaf) for n, x in zip(tree._fields, tree, strict=True)))
+    if type(tree) in (list, tuple):
+        return type(tree)(mapped(x, _inner(name, k), leaf) for k, x in enumerate(tree))
+    if isinstance(tree, dict):
+        return {key: mapped(x, _inner(name, key), leaf) for key, x in tree.items()}
+    if is_dataclass(tree) and not isinstance(tree, type):
+        return replace(tree, **{f.name: mapped(getattr(tree, f.name), _inner(name, f.name), leaf)
+                                for f in fields(tree) if f.init})  # fmt: skip
+    return tree
+
+
+def leaves(tree: Any, name: str = "") -> Iterator[tuple[str, Any]]:
+    """Return the numbers and arrays in a tree, with their names.
+
+    >>> list(leaves((1.0, [2.0]), "y"))
+    [('y_0', 1.0), ('y_1_0', 2.0)]
+    """
+    result: list[tuple[str, Any]] = []
+    mapped(tree, name, lambda key, x: result.append((key, x)))
+    return iter(result)
+
+
+def is_number(x: Any) -> bool:
+    """Return whether something is a real number or an array of them, which a derivative may be taken by."""
+    if type(x) is Tracer:
+        return True
+    if isinstance(x, np.ndarray):
+        return x.dtype.kind in "fiu"
+    return isinstance(x, float | int | np.floating | np.integer) and not isinstance(x, bool)
+
+
+def _inner(name: str, key: Any) -> str:
+    return identifier(f"{name}_{key}") if name else str(key)

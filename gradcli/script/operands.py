@@ -14,10 +14,10 @@ import numpy as np
 
 from gradcli.engine.evaluate import at_point
 from gradcli.errors import InputError, Source
+from gradcli.graph.array import Weights
 from gradcli.graph.graph import Graph
 from gradcli.graph.node import ARITHMETIC, Node, const, leaf
 from gradcli.graph.shapes import size_of
-from gradcli.graph.weights import Weights
 from gradcli.lang.builder import build
 from gradcli.lang.expressions import read_expression
 from gradcli.notation.nodes import Notation

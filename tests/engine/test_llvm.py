@@ -304,7 +304,7 @@ def test_kernels_compile_for_other_processors(llvm, triple):
     """LLVM writes code for other processors too; here without features that only some of their kind have."""
     from llvmlite import binding
 
-    from gradcli.engine.llvm.compiler import optimized
+    from gradcli.engine.llvm.kernel import optimized
 
     binding.initialize_all_targets()
     binding.initialize_all_asmprinters()

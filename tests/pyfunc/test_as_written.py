@@ -19,7 +19,7 @@ import numpy as np
 import pytest
 
 import gradcli
-from gradcli.pyfunc.trees import leaves
+from gradcli.pyfunc.tracer import leaves
 
 scipy = pytest.importorskip("scipy")
 for _name in ("integrate", "interpolate", "linalg", "optimize", "spatial.distance", "special", "stats"):

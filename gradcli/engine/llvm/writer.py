@@ -18,7 +18,7 @@ import numpy as np
 from gradcli.graph.array import Array
 from gradcli.graph.node import Node
 from gradcli.graph.shapes import Shape, size_of
-from gradcli.loops.index_map import Counter, IndexMap
+from gradcli.loops.rules import Counter, IndexMap
 
 
 @dataclass(frozen=True)

@@ -9,12 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from gradcli.graph.array import Array
+from gradcli.graph.array import Array, exact
 from gradcli.graph.index_arrays import IndexArray, take
 from gradcli.graph.node import Node, cast, const
 from gradcli.graph.operation import Operation, defined
 from gradcli.graph.shapes import check_size
-from gradcli.graph.weights import exact
 from gradcli.graph.windows import adaptive_average
 
 _CUBIC = "bicubic"

@@ -5,7 +5,6 @@ from gradcli.onnx.operators import (  # noqa: F401  (they register operators)
     elementwise,
     indices,
     movement,
-    normalisation,
     recurrent,
     reductions,
     resize,

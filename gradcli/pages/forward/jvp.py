@@ -11,8 +11,8 @@ import numpy as np
 
 from gradcli.engine.numeric_jacobian import NumericJacobian
 from gradcli.errors import Notes
-from gradcli.graph.association import order_matters
 from gradcli.graph.graph import Graph, dimensions
+from gradcli.graph.jacobian import order_matters
 from gradcli.graph.jvp import Push, push, structural
 from gradcli.graph.names import adjoint_name, dot, element_names
 from gradcli.graph.node import Node, is_const, leaf

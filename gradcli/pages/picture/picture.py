@@ -8,12 +8,12 @@ from itertools import pairwise
 
 import numpy as np
 
+from gradcli.graph.array import Weights
 from gradcli.graph.graph import Graph, depending
 from gradcli.graph.names import fresh_names, indexed_name, may_be_barred
 from gradcli.graph.node import Node
 from gradcli.graph.operations import OPERATIONS
 from gradcli.graph.vjp import Pass, Sweep, textbook_slope
-from gradcli.graph.weights import Weights
 from gradcli.notation.nodes import node_names, written_size
 from gradcli.pages.backward.loss import any_loss, loss, loss_name
 from gradcli.pages.backward.steps import rule, slopes, standing_in, with_number

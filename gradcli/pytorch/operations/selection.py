@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from gradcli.engine.sorting import sort_indices as sorted_indices
+from gradcli.engine.numpy_target import sort_indices as sorted_indices
 from gradcli.graph import construct
 from gradcli.graph.index_arrays import gather, index_add
 from gradcli.graph.node import Node
