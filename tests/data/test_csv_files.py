@@ -5,6 +5,7 @@ import os
 import sys
 import threading
 from contextlib import closing
+from itertools import product
 
 import numpy as np
 import pytest
@@ -18,27 +19,39 @@ from gradcli.errors import InputError
 pytestmark = pytest.mark.usefixtures("own_folder")
 
 
-@each(
-    "text",
-    [
-        b"\xef\xbb\xbfx0,x1\n1,2\n3,4\n",
-        b"x0,x1\r\n1,2\r\n3,4\r\n",
-        b"x0,x1\r1,2\r3,4\r",
-        b"x0,x1\n1,2\n3,4",
-        b"\n  \nx0,x1\n\n1,2\n \t \n\r\n3,4\n\n\n",
-        b" x0 ,\tx1\n 1 ,\t2\n+3,4.\n",
-        b'"x0","x1"\n"1",2\n3,"4 "\n',
-        b"note,x0,x1,note,\xff\nhello,1,2,,\xfe\n1_0,3,4,\xc3\xa9,(nan)\n",
-        b'note,x0,x1\n"two\nlines, ""quoted""",1,2\r\n\n"\xff",3,4\n',
-        b"x0,x[,x1,x[0\n1,a,2,b\n3,c,4,d\n",
-        b"x0,x1,the \x1b date\n1,2,a\x1c\n3,4,b\n",
-        b"# x0,x1\n1,2\n3,4\n",
-        b"# measured on Monday\n#\nx0;x1\n1;2\n3;4\n",
-        b"# measured on Monday\n# x0 x1\n1.0e+00 2.0e+00\n3.0e+00 4.0e+00\n",
-        b"   x0   x1\r\n    1    2 \r\n    3    4\r\n",
-    ],
-)
-@each("chunk", [1, 7, 2**23])
+FORMS = [
+    b"\xef\xbb\xbfx0,x1\n1,2\n3,4\n",
+    b"x0,x1\r\n1,2\r\n3,4\r\n",
+    b"x0,x1\r1,2\r3,4\r",
+    b"x0,x1\n1,2\n3,4",
+    b"\n  \nx0,x1\n\n1,2\n \t \n\r\n3,4\n\n\n",
+    b" x0 ,\tx1\n 1 ,\t2\n+3,4.\n",
+    b'"x0","x1"\n"1",2\n3,"4 "\n',
+    b"note,x0,x1,note,\xff\nhello,1,2,,\xfe\n1_0,3,4,\xc3\xa9,(nan)\n",
+    b'note,x0,x1\n"two\nlines, ""quoted""",1,2\r\n\n"\xff",3,4\n',
+    b"x0,x[,x1,x[0\n1,a,2,b\n3,c,4,d\n",
+    b"x0,x1,the \x1b date\n1,2,a\x1c\n3,4,b\n",
+    b"# x0,x1\n1,2\n3,4\n",
+    b"# measured on Monday\n#\nx0;x1\n1;2\n3;4\n",
+    b"# measured on Monday\n# x0 x1\n1.0e+00 2.0e+00\n3.0e+00 4.0e+00\n",
+    b"   x0   x1\r\n    1    2 \r\n    3    4\r\n",
+]
+PARTED = [  # by other signs, which are seen in the header
+    "x0;x1\n1;2\n3;4\n",
+    "x0\tx1\n1\t2\n3\t4\n",
+    '\ufeff"x0";"x1"\r\n"1";2\r\n3;4\r\n',
+    "\n\n\n\n\n\n\n\n\n x0 ; x1 ;\n 1 ; 2;\n\n3;4;\n",
+    "\tx0\tx1\n0\t1\t2\n1\t3\t4\n",
+    "date, local;x0;x1;note\n1, 2;1;2;a, b\n3, 4;3;4;\n",
+    "the date;x0,0;M[0,1];x0;x1\na;b;c;1;2\na;b;c;3;4\n",
+    '"two\nlines"\tx0\t"x1"\na\t1\t2\nb\t3\t4\n',
+    "x0,x1,a;b;c\n1,2,;;\n3,4,;;;;;;\n",
+    '"a;b;c";x0;x1\n1;1;2\n3;3;4\n',
+    "the date;the hour,x0,x1\n1;2,1,2\n,3,4\n",
+]
+
+
+@each(("text", "chunk"), [*product(FORMS, [1, 7, 2**23]), *product(PARTED, [8, 2**16])])
 def test_csv_in_all_its_forms(monkeypatch, text, chunk):
     monkeypatch.setattr(text_files, "CHUNK", chunk)
     monkeypatch.setattr(text_files, "_FIRST", chunk)
@@ -76,6 +89,17 @@ def test_csv_in_all_its_forms(monkeypatch, text, chunk):
         (b"x0\n1\n2\n\x00\n", "line 4: a NUL byte", None),
         ("x0\n1\n".encode("utf-16"), "line 1: a NUL byte", None),
         (bytes(range(256)) * 10, "line 1: a NUL byte", None),
+        ("x0;x1\n1;2\n3;\n", "line 3, column `x1`: the cell is blank", None),
+        ("x0\tx1\n\t \n", "line 2, column `x0`: the cell is blank", None),
+        (
+            "x0;x1\n1,5;2\n",
+            "line 2, column `x0`: `1,5` is not a number\n  write `1.5` where it is a decimal comma",
+            None,
+        ),
+        ("x0;x1\n1,2\n", "line 2: 1 cell, where the header has 2", None),
+        ("x0\tx1\n1\t2\t3\n", "line 2: 3 cells, where the header has 2", None),
+        ("x0,x1\n1;2\n", "line 2: 1 cell, where the header has 2", None),
+        ('x0;x1\n"1;2\n', "line 2: the quotes do not match", None),
     ],
 )
 def test_mistakes_in_csv(text, message, names):
@@ -133,47 +157,6 @@ def test_standard_input(monkeypatch):
     monkeypatch.setattr(sys, "stdin", None)
     with pytest.raises(InputError, match="standard input is closed"):
         open_points("-")
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "x0;x1\n1;2\n3;4\n",
-        "x0\tx1\n1\t2\n3\t4\n",
-        '\ufeff"x0";"x1"\r\n"1";2\r\n3;4\r\n',
-        "\n\n\n\n\n\n\n\n\n x0 ; x1 ;\n 1 ; 2;\n\n3;4;\n",
-        "\tx0\tx1\n0\t1\t2\n1\t3\t4\n",
-        "date, local;x0;x1;note\n1, 2;1;2;a, b\n3, 4;3;4;\n",
-        "the date;x0,0;M[0,1];x0;x1\na;b;c;1;2\na;b;c;3;4\n",
-        '"two\nlines"\tx0\t"x1"\na\t1\t2\nb\t3\t4\n',
-        "x0,x1,a;b;c\n1,2,;;\n3,4,;;;;;;\n",
-        '"a;b;c";x0;x1\n1;1;2\n3;3;4\n',
-        "the date;the hour,x0,x1\n1;2,1,2\n,3,4\n",
-    ],
-)
-@pytest.mark.parametrize("chunk", [8, 2**16])
-def test_what_parts_the_cells_is_seen_in_the_header(monkeypatch, text, chunk):
-    monkeypatch.setattr(text_files, "CHUNK", chunk)
-    monkeypatch.setattr(text_files, "_FIRST", chunk)
-    found, _ = read(csv(text), ["x0", "x1"])
-    np.testing.assert_array_equal(found["x0"], [1, 3])
-    np.testing.assert_array_equal(found["x1"], [2, 4])
-
-
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("x0;x1\n1;2\n3;\n", "line 3, column `x1`: the cell is blank"),
-        ("x0\tx1\n\t \n", "line 2, column `x0`: the cell is blank"),
-        ("x0;x1\n1,5;2\n", "line 2, column `x0`: `1,5` is not a number\n  write `1.5` where it is a decimal comma"),
-        ("x0;x1\n1,2\n", "line 2: 1 cell, where the header has 2"),
-        ("x0\tx1\n1\t2\t3\n", "line 2: 3 cells, where the header has 2"),
-        ("x0,x1\n1;2\n", "line 2: 1 cell, where the header has 2"),
-        ('x0;x1\n"1;2\n', "line 2: the quotes do not match"),
-    ],
-)
-def test_mistakes_between_other_signs(text, message):
-    assert message in refused(csv(text))
 
 
 @pytest.mark.parametrize(("name", "column"), [("R", "r"), ("x0", "X0"), ("Temp", "TEMP")])
