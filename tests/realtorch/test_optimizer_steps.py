@@ -8,14 +8,11 @@ import pytest
 pytest.importorskip("torch", reason="the tests of --torch need PyTorch")
 
 from gradcli.script.pages.steps import altered_lines, equations, rules_lines
+from tests.pytorch.optim.test_rules import OPTIMIZERS as OF_RULES
 
 OPTIMIZERS = [
-    ("SGD", {}), ("SGD", {"momentum": 0.9, "nesterov": True, "weight_decay": 0.1}), ("SGD", {"maximize": True}),
-    ("SGD", {"momentum": 0.9, "dampening": 0.5}), ("Adam", {}), ("Adam", {"amsgrad": True, "weight_decay": 0.1}),
-    ("AdamW", {}), ("AdamW", {"maximize": True}), ("RMSprop", {}), ("RMSprop", {"centered": True, "momentum": 0.9}),
-    ("Adagrad", {"lr_decay": 0.1}), ("Adadelta", {"weight_decay": 0.1}), ("Adamax", {}), ("NAdam", {}),
-    ("NAdam", {"weight_decay": 0.1, "decoupled_weight_decay": True}), ("RAdam", {"betas": (0.5, 0.7)}), ("Rprop", {}),
-    ("ASGD", {"t0": 2}), ("ASGD", {"lambd": 0.1, "weight_decay": 0.1}),
+    *OF_RULES, ("AdamW", {"maximize": True}), ("RMSprop", {}), ("Adadelta", {"weight_decay": 0.1}),
+    ("NAdam", {"weight_decay": 0.1, "decoupled_weight_decay": True}), ("ASGD", {"lambd": 0.1, "weight_decay": 0.1}),
 ]  # fmt: skip
 
 
