@@ -29,6 +29,13 @@ def model(nodes, inputs, outputs, initializers=(), opset=18, functions=(), domai
     return result
 
 
+def saved(proto, folder):
+    """Return the file of a model in a folder."""
+    path = folder / "model.onnx"
+    path.write_bytes(proto.SerializeToString())
+    return str(path)
+
+
 def node(op, inputs, outputs, **attributes):
     return helper.make_node(op, inputs.split(), outputs.split(), **attributes)
 

@@ -3,7 +3,7 @@
 import numpy as np
 from conftest import each
 
-from tests.onnx.builder import TensorProto, helper, info, model, node, tensor
+from tests.onnx.builder import TensorProto, helper, info, model, node, saved, tensor
 
 # What PyTorch 2.13 gives for `scaled_dot_product_attention(q, k, v, mask)` in float64, with v = [[1, 2], [3, 4]].
 AT = "q=[[[[1,0.5],[-1,2]]]],k=[[[[0.5,1],[1,-1],[2,0]]]],v=[[[[1,2],[3,4],[5,7]]]]"
@@ -39,9 +39,7 @@ def test_rows_in_which_all_is_masked(cli, tmp_path, written):
     ]
     inputs = [info("q", [1, 1, 2, 2]), info("k", [1, 1, 3, 2]), info("v", [1, 1, 3, 2])]
     proto = model(WRITTEN[written], inputs, [info("y", [1, 1, 2, 2])], held, opset=23)
-    path = tmp_path / "model.onnx"
-    path.write_bytes(proto.SerializeToString())
-    found = cli.json("backward", "-F", str(path), "--at", AT, "--v", "[[[[1,2],[3,4]]]]")
+    found = cli.json("backward", "-F", saved(proto, tmp_path), "--at", AT, "--v", "[[[[1,2],[3,4]]]]")
     np.testing.assert_allclose(np.ravel(found["value"]["y"]), VALUE, rtol=1e-7)
     for name, wanted in GRADIENTS.items():
         np.testing.assert_allclose(np.ravel(found["grad"][name]), wanted, rtol=1e-7, err_msg=name)

@@ -5,20 +5,18 @@ import json
 import numpy as np
 import pytest
 
-from tests.onnx.builder import TensorProto, helper, info, model, node, onnx, tensor
+from tests.onnx.builder import TensorProto, helper, info, model, node, onnx, saved, tensor
 from tests.onnx.whole_models import cnn, mlp
 
 
 @pytest.fixture
 def net(tmp_path):
-    onnx.save(mlp()[0], tmp_path / "mlp.onnx")
-    return str(tmp_path / "mlp.onnx")
+    return saved(mlp()[0], tmp_path)
 
 
 @pytest.fixture
 def digits(tmp_path):
-    onnx.save(cnn()[0], tmp_path / "cnn.onnx")
-    return str(tmp_path / "cnn.onnx")
+    return saved(cnn()[0], tmp_path)
 
 
 X = "x=[[1,2],[0.5,-1],[0,0.25],[3,1]]"
@@ -60,8 +58,7 @@ def named(tmp_path):
     """A model whose names no formula can have; `input_1` would be the identifier of two of them."""
     nodes = [helper.make_node("Mul", [OWN[0], OWN[1]], ["a.b"]), helper.make_node("Mul", ["a.b", "input_1"], [OWN[2]])]
     inputs = [info(OWN[0], [2]), info(OWN[1], ["n"]), info("input_1", [2])]
-    onnx.save(model(nodes, inputs, [info(OWN[2], [2])]), tmp_path / "named.onnx")
-    return str(tmp_path / "named.onnx")
+    return saved(model(nodes, inputs, [info(OWN[2], [2])]), tmp_path)
 
 
 AT = "onnx::Gemm_0=[2,3], input.1[0]=5,input.1[1]=7;input_1=[11,13]"
@@ -97,15 +94,9 @@ def test_own_names_are_forgotten_when_another_command_begins(cli, named):
     assert "`input.1` is not a name" in cli.refused("backward", "y = x**2", "--at", "input.1=3")
 
 
-def saved(folder, nodes, inputs, outputs, held):
-    path = folder / "model.onnx"
-    onnx.save(model(nodes, inputs, outputs, held), path)
-    return str(path)
-
-
 def test_a_page_shows_constants_that_the_model_computes_by_their_names(cli, tmp_path):
     nodes = [node("Exp", "w", "e"), node("Transpose", "e", "t", perm=[1, 0]), node("MatMul", "x t", "y")]
-    path = saved(tmp_path, nodes, [info("x", [1, 5])], [info("y", [1, 5])], [tensor("w", np.eye(5))])
+    path = saved(model(nodes, [info("x", [1, 5])], [info("y", [1, 5])], [tensor("w", np.eye(5))]), tmp_path)
     page = cli.done("backward", "-F", path, "--at", "x=[[1,2,3,4,5]]", "--v", "ones").out
     assert "t = constant, 5×5" in page
     assert "y = x @ t" in page
@@ -114,7 +105,7 @@ def test_a_page_shows_constants_that_the_model_computes_by_their_names(cli, tmp_
 def test_a_model_of_integers_alone_is_differentiated_by_its_weights(cli, tmp_path):
     nodes = [node("Gather", "w ids", "y", axis=0)]
     ids = info("ids", [2], TensorProto.INT64)
-    path = saved(tmp_path, nodes, [ids], [info("y", [2])], [tensor("w", [1.0, 2, 3])])
+    path = saved(model(nodes, [ids], [info("y", [2])], [tensor("w", [1.0, 2, 3])]), tmp_path)
     error = cli.refused("backward", "-F", path, "--at", "ids=[2,0]", "--v", "ones")
     assert "`ids` holds integers, which have no derivative: --wrt NAME" in error
     grad = cli.json("backward", "-F", path, "--at", "ids=[2,0]", "--v", "1,10", "--wrt", "w")["grad"]

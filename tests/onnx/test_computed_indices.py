@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from tests.onnx.builder import central_difference, info, model, node, onnx, reference, tensor
+from tests.onnx.builder import central_difference, info, model, node, reference, saved, tensor
 
 X = np.random.default_rng(0).normal(size=(3, 4, 2))
 
@@ -35,11 +35,10 @@ NODES = {
 def test_computed_indices(nodes, cli, tmp_path):
     numbers = [tensor("two", [2], np.int64), tensor("four", 4, np.int64)]
     proto = model(nodes, [info("x", X.shape)], [info("y", [None] * 3)], numbers)
-    onnx.save(proto, tmp_path / "m.onnx")
     (values,) = reference(proto, {"x": X})
     v = np.cos(np.arange(values.size)).reshape(values.shape)
     result = cli.json(
-        "backward", "-F", str(tmp_path / "m.onnx"), "--at", f"x={X.tolist()}", "--v", f"y={v.tolist()}"
+        "backward", "-F", saved(proto, tmp_path), "--at", f"x={X.tolist()}", "--v", f"y={v.tolist()}"
     )  # fmt: skip
     np.testing.assert_allclose(result["value"]["y"], values, rtol=1e-9)
     np.testing.assert_allclose(result["grad"]["x"], central_difference(proto, {"x": X}, "x", [v]), rtol=1e-6, atol=1e-8)
@@ -47,6 +46,6 @@ def test_computed_indices(nodes, cli, tmp_path):
 
 def test_an_infinite_element_is_not_taken_along(cli, tmp_path):
     nodes = [node("ArgMin", "x", "i", axis=1, keepdims=1), node("GatherElements", "x i", "y", axis=1)]
-    onnx.save(model(nodes, [info("x", [1, 2])], [info("y", [1, 1])]), tmp_path / "m.onnx")
-    result = cli.json("backward", "-F", str(tmp_path / "m.onnx"), "--at", "x=[[inf,2]]")
+    proto = model(nodes, [info("x", [1, 2])], [info("y", [1, 1])])
+    result = cli.json("backward", "-F", saved(proto, tmp_path), "--at", "x=[[inf,2]]")
     assert (result["value"]["y"], result["grad"]["x"]) == ([[2]], [[0, 1]])

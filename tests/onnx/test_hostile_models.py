@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from conftest import long
 
-from tests.onnx.builder import TensorProto, helper, info, node, tensor
+from tests.onnx.builder import TensorProto, helper, info, node, saved, tensor
 from tests.onnx.whole_models import mlp
 
 
@@ -12,12 +12,6 @@ def unchecked(nodes, inputs, outputs, initializers=()):
     """Return a model that nobody has checked."""
     graph = helper.make_graph(nodes, "model", inputs, outputs, list(initializers))
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)])
-
-
-def saved(proto, folder):
-    path = folder / "model.onnx"
-    path.write_bytes(proto.SerializeToString())
-    return str(path)
 
 
 def refused(cli, proto, folder):

@@ -3,14 +3,9 @@
 import numpy as np
 import pytest
 
-from tests.onnx.builder import central_difference, info, model, node, onnx, reference, tensor
+from tests.onnx.builder import central_difference, info, model, node, onnx, reference, saved, tensor
 
 ML = "ai.onnx.ml"
-
-
-def saved(proto, folder):
-    onnx.save(proto, folder / "model.onnx")
-    return str(folder / "model.onnx")
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ import re
 import numpy as np
 import pytest
 
-from tests.onnx.builder import TensorProto, helper, info, model, node, onnx, reference, tensor
+from tests.onnx.builder import TensorProto, helper, info, model, node, onnx, reference, saved, tensor
 
 ROUNDS = 30
 RNG = np.random.default_rng(5)
@@ -13,6 +13,12 @@ W, U = 0.4 * RNG.normal(size=(3, 3)), 0.4 * RNG.normal(size=(2, 3))
 X = RNG.normal(size=(ROUNDS, 1, 2)).round(2)
 WEIGHTS = [tensor("W", W), tensor("U", U), tensor("h0", np.zeros((1, 3)))]
 STEP = [node("MatMul", "h W", "hw"), node("MatMul", "xk U", "xu"), node("Add", "hw xu", "z"), node("Tanh", "z", "out")]
+
+
+def at_x(proto, folder):
+    """Return the arguments that read a model at x."""
+    np.save(folder / "x.npy", X)
+    return "-F", saved(proto, folder), "--at", f"x=@{folder / 'x.npy'}"
 
 
 def whole(nodes, initializers):
@@ -69,9 +75,8 @@ STATEMENTS = {
 @pytest.mark.parametrize("made", STATEMENTS)
 def test_a_loop_of_a_model_is_a_recurrence_with_the_numbers_of_the_model(cli, tmp_path, made):
     proto = made()
-    onnx.save(proto, tmp_path / "m.onnx")
-    np.save(tmp_path / "x.npy", X)
-    out = cli.done("backward", "-F", str(tmp_path / "m.onnx"), "--at", f"x=@{tmp_path / 'x.npy'}").out
+    read = at_x(proto, tmp_path)
+    out = cli.done("backward", *read).out
     text = " ".join(out.split())
     for statement in STATEMENTS[made]:
         assert f"{statement} for t in 1..{ROUNDS - 1}" in text
@@ -82,19 +87,16 @@ def test_a_loop_of_a_model_is_a_recurrence_with_the_numbers_of_the_model(cli, tm
 
 
 def test_statements_about_a_model_are_no_rounds_of_it(cli, tmp_path):
-    onnx.save(loop(), tmp_path / "m.onnx")
-    np.save(tmp_path / "x.npy", X)
-    args = ("-F", str(tmp_path / "m.onnx"), "--at", f"x=@{tmp_path / 'x.npy'}", "--only", "system")
-    out = cli.done("backward", "z1 = y**2", "z2 = z1**2", "z3 = z2**2", "z4 = z3**2", "z5 = z4**2", *args).out
+    read = at_x(loop(), tmp_path)
+    more = [f"z{k} = {'y' if k == 1 else f'z{k - 1}'}**2" for k in range(1, 6)]
+    out = cli.done("backward", *more, *read, "--only", "system").out
     assert [f"z{k}" in out for k in range(1, 6)] == [True] * 5
     assert "out[t]" in out
 
 
 def test_unrolled_each_round_of_a_model_is_written(cli, tmp_path):
-    onnx.save(loop(), tmp_path / "m.onnx")
-    np.save(tmp_path / "x.npy", X)
-    args = ("-F", str(tmp_path / "m.onnx"), "--at", f"x=@{tmp_path / 'x.npy'}", "--only", "system", "--unroll")
-    out = cli.done("backward", *args).out
+    read = at_x(loop(), tmp_path)
+    out = cli.done("backward", *read, "--only", "system", "--unroll").out
     assert " for t in " not in out
     assert [f"x[{k}] @" in " ".join(out.split()) for k in range(ROUNDS)] == [True] * ROUNDS
 
@@ -112,8 +114,7 @@ def test_an_entry_that_would_be_a_number_alone_is_left_out(cli, tmp_path):
 
 @pytest.mark.parametrize("made", STATEMENTS)
 def test_a_picture_has_the_loop_of_a_model_as_one_box(cli, tmp_path, made):
-    onnx.save(made(), tmp_path / "m.onnx")
-    np.save(tmp_path / "x.npy", X)
-    out = cli.done("graph", "-F", str(tmp_path / "m.onnx"), "--at", f"x=@{tmp_path / 'x.npy'}").out
+    read = at_x(made(), tmp_path)
+    out = cli.done("graph", *read).out
     assert "↻ loop" in out
     assert f"{STATEMENTS[made][-1]} for t in 1..{ROUNDS - 1}" in " ".join(out.split())

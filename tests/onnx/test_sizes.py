@@ -3,7 +3,7 @@
 import numpy as np
 from conftest import each
 
-from tests.onnx.builder import TensorProto, helper, info, model, node, reference
+from tests.onnx.builder import TensorProto, helper, info, model, node, reference, saved
 
 X = np.arange(1.0, 13).reshape(2, 6)
 
@@ -43,9 +43,7 @@ def reshaped(nodes):
 
 def gradient(cli, folder, proto):
     """Return the shape of the value and the gradient of the sum."""
-    path = folder / "model.onnx"
-    path.write_bytes(proto.SerializeToString())
-    found = cli.json("backward", "-F", str(path), "--at", f"x={X.tolist()}", "--v", "ones")
+    found = cli.json("backward", "-F", saved(proto, folder), "--at", f"x={X.tolist()}", "--v", "ones")
     return np.shape(found["value"]["y"]), found["grad"]["x"]
 
 
@@ -91,7 +89,5 @@ def test_arrays_computed_from_a_shape(cli, tmp_path, nodes, size):
 
 def test_what_depends_on_an_input_is_no_size(cli, tmp_path):
     nodes = [node("ReduceSum", "x", "t", keepdims=0), node("Cast", "t", "k", to=TensorProto.INT64)]
-    path = tmp_path / "model.onnx"
-    path.write_bytes(reshaped(nodes).SerializeToString())
-    error = cli.refused("backward", "-F", str(path), "--at", f"x={X.tolist()}", "--v", "ones")
+    error = cli.refused("backward", "-F", saved(reshaped(nodes), tmp_path), "--at", f"x={X.tolist()}", "--v", "ones")
     assert "its input `shape` depends on values of the model's inputs" in error
