@@ -31,20 +31,8 @@ print(loss.item() > 0)
 """
 
 
-@pytest.fixture
-def script(tmp_path, monkeypatch):
-    monkeypatch.setenv("COLUMNS", "100")
-
-    def write(text):
-        path = tmp_path / "script.py"
-        path.write_text(text, "utf-8")
-        return str(path)
-
-    return write
-
-
-def test_a_page_stands_after_each_backward_in_the_scripts_names(cli, script):
-    out = cli.done("run", script(DOUBLED)).out
+def test_a_page_stands_after_each_backward_in_the_scripts_names(run):
+    out = run(DOUBLED, columns=100).out
     page, _, after = out.rpartition("─\n")
     assert page.startswith("── line 6: y.backward(torch.tensor([1., 10., 100.])) ─")
     assert "x.grad: None → [" in page
@@ -52,15 +40,14 @@ def test_a_page_stands_after_each_backward_in_the_scripts_names(cli, script):
     assert after.startswith("tensor([")
 
 
-def test_a_line_is_explained_once_unless_all_is_asked_for(cli, script):
-    path = script(TRAINING)
-    once = cli.done("run", path)
+def test_a_line_is_explained_once_unless_all_is_asked_for(run):
+    once = run(TRAINING)
     assert once.out.count("── line 9: loss.backward() ") == 1
     more = "line 9, 3 more times; --all shows them\nline 10, 3 more times; --all shows them\n"
     assert once.err == more
     assert "net.weight.grad: None → [[" in once.out
-    assert cli.done("run", "--all", path).out.count("── line 9: loss.backward() ") == 4
-    assert "──" not in cli.done("run", "--line", "3", path).out
+    assert run(TRAINING, "--all").out.count("── line 9: loss.backward() ") == 4
+    assert "──" not in run(TRAINING, "--line", "3").out
 
 
 SUMS = "import torch\nx = torch.tensor([1., 2., 3.], requires_grad=True)\nw = torch.tensor(2., requires_grad=True)\n"
@@ -82,15 +69,15 @@ SUMS = "import torch\nx = torch.tensor([1., 2., 3.], requires_grad=True)\nw = to
         ),
     ],
 )
-def test_a_line_that_is_reached_again_tells_what_adds_up(loop, said, cli, script):
-    err = cli.done("run", script(f"{SUMS}for k in range(3):\n    {loop}\n")).err
+def test_a_line_that_is_reached_again_tells_what_adds_up(loop, said, run):
+    err = run(f"{SUMS}for k in range(3):\n    {loop}\n", columns=100).err
     assert err == f"line 5, 2 more times; --all shows them{said}\n"
 
 
-def test_json_has_an_object_for_each_call_and_the_rest_goes_to_standard_error(cli, script):
+def test_json_has_an_object_for_each_call_and_the_rest_goes_to_standard_error(run):
     text = "import torch\nx = torch.tensor([1., 2.], requires_grad=True)\ny = x**2\nprint('here')\n"
     text += "y.backward(torch.tensor([1., 10.]), retain_graph=True)\ny.sum().backward()\n"
-    outcome = cli.done("run", "-f", "json", script(text))
+    outcome = run(text, "-f", "json", columns=100)
     first, second = (json.loads(line) for line in outcome.out.splitlines())
     assert outcome.err == "here\n"
     assert first == {
@@ -107,32 +94,32 @@ def test_json_has_an_object_for_each_call_and_the_rest_goes_to_standard_error(cl
     assert second["leaves"]["x"] == {"before": [2.0, 40.0], "own": [2.0, 4.0], "after": [4.0, 44.0]}
 
 
-def test_a_document_holds_the_script_its_output_and_the_pages(cli, script):
-    out = cli.done("run", "-f", "markdown", script(DOUBLED)).out
+def test_a_document_holds_the_script_its_output_and_the_pages(run):
+    out = run(DOUBLED, "-f", "markdown", columns=100).out
     assert out.startswith("```python\nimport torch\n")
     assert "\n## `line 6: y.backward" in out
     assert "\n### In the script\n" in out
     assert "```text\ntensor([  1024." in out
-    assert r"\begin{verbatim}" in cli.done("run", "-f", "latex", script(DOUBLED)).out
+    assert r"\begin{verbatim}" in run(DOUBLED, "-f", "latex", columns=100).out
 
 
 @pytest.mark.parametrize(
     ("ending", "style"), [("md", "markdown"), ("tex", "latex"), ("json", "json"), ("txt", "table"), ("log", "table")]
 )
-def test_the_ending_of_the_output_chooses_the_format(cli, script, tmp_path, ending, style):
+def test_the_ending_of_the_output_chooses_the_format(cli, run, tmp_path, ending, style):
     found = []
     for name, options in ((f"a.{ending}", []), ("b.txt", ["-f", style])):
-        cli.done("run", *options, "--output", str(tmp_path / name), script(DOUBLED))
+        run(DOUBLED, *options, "--output", str(tmp_path / name))
         found.append((tmp_path / name).read_text("utf-8"))
     assert found[0] == found[1]
     if ending in ("md", "tex", "json"):
-        refused = cli.refused("run", "-f", "table", "--output", f"a.{ending}", script(DOUBLED))
+        refused = cli.refused("run", "-f", "table", "--output", f"a.{ending}", "-c", DOUBLED)
         assert f"-f table, but the file extension of `a.{ending}` says {style}" in refused
 
 
-def test_a_latex_document_shows_the_signs_of_errors_as_signs(cli, script):
+def test_a_latex_document_shows_the_signs_of_errors_as_signs(run):
     text = "import torch\nx = torch.ones(2, requires_grad=True)\nprint('← · é')\nz = (x**2).sqrt()\nz.backward()\n"
-    out = cli("run", "-f", "latex", script(text)).out
+    out = run(text, "-f", "latex", status=1).out
     assert "x.grad = vᵀJ" in out
     assert r"\DeclareUnicodeCharacter{1D40}{\ensuremath{^{\top}}}" in out
     assert r"\DeclareUnicodeCharacter{2190}{\ensuremath{\gets}}" in out
@@ -164,11 +151,10 @@ checkpoint(lambda w: (w ** 2).sum(), w, use_reentrant=True).mul(3).backward()
 """
 
 
-def test_a_function_of_pytorch_s_is_told_apart_and_the_call_within_it_has_no_page(cli, script):
-    path = script(CHECKPOINT)
-    out = " ".join(cli.done("run", path).out.split())
+def test_a_function_of_pytorch_s_is_told_apart_and_the_call_within_it_has_no_page(run):
+    out = " ".join(run(CHECKPOINT).out.split())
     assert "CheckpointFunction is PyTorch's" in out
     assert "the script's own" not in out
-    (row,) = cli.done("run", "-f", "json", path).objects
+    (row,) = run(CHECKPOINT, "-f", "json").objects
     assert (row["outputs"], row["leaves"]["w"]["own"]) == ({"y": 6.0}, [6.0, 6.0])
-    assert "no autograd.Function" in cli("run", "--check", path).err
+    assert "no autograd.Function" in run(CHECKPOINT, "--check").err

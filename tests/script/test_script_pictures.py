@@ -22,11 +22,10 @@ y.backward()
 
 
 @pytest.fixture
-def drawn(cli, tmp_path):
+def drawn(run, tmp_path):
     def draw(script, ending, *options):
-        path, target = tmp_path / "script.py", tmp_path / f"graph{ending}"
-        path.write_text(script, "utf-8")
-        cli.done("run", str(path), "--graph", str(target), *options)
+        target = tmp_path / f"graph{ending}"
+        run(script, "--graph", str(target), *options)
         return target.read_text("utf-8")
 
     return draw
@@ -48,11 +47,10 @@ def test_unroll_draws_each_round(drawn):
         assert drawn(RNN, ending, "--unroll").count(rounds) >= 5
 
 
-def test_the_document_of_a_script_has_its_loops_too(cli, tmp_path):
-    path, target = tmp_path / "script.py", tmp_path / "page.html"
-    path.write_text(RNN, "utf-8")
+def test_the_document_of_a_script_has_its_loops_too(run, tmp_path):
+    target = tmp_path / "page.html"
     for more, boxes in (((), 1), (("--unroll",), 0)):
-        cli.done("run", *more, str(path), "-f", "html", "--output", str(target))
+        run(RNN, *more, "-f", "html", "--output", str(target))
         assert target.read_text("utf-8").count("data-rounds=") >= boxes * 3
         assert (" for t in 1..5</text>" in target.read_text("utf-8")) == bool(boxes)
 
