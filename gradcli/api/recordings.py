@@ -69,7 +69,7 @@ def recording(*, line: int | Iterable[int] = (), output: str | None = None) -> I
     if not style:
         raise InputError(f"`{output}` has an unknown ending", hint=f"use one of {', '.join(PAGE_ENDINGS)}")
     from gradcli.realtorch.driver import Session
-    from gradcli.realtorch.lines import Lines
+    from gradcli.realtorch.sites import Lines
 
     result = Recording()
     lines = frozenset((line,) if isinstance(line, int) else line)
@@ -112,7 +112,7 @@ def explained(y: Any, v: Any = None) -> Page:
     Errors: `InputError` for a tensor without a graph, and for several numbers without `v`.
     """
     _check_pytorch()
-    from gradcli.realtorch.explained import record_of
+    from gradcli.realtorch.tensors import record_of
 
     return Page(record_of(y, v))
 

@@ -14,22 +14,19 @@ from typing import Any
 import torch
 from torch.overrides import _get_current_function_mode_stack
 
-from gradcli.realtorch.hooks import heard
-from gradcli.realtorch.lines import Lines
 from gradcli.realtorch.mode import KEY, Recording
 from gradcli.realtorch.quiet import unseen
 from gradcli.realtorch.rounds import Count, Rounds
-from gradcli.realtorch.sites import frames, site_of, user_frames
+from gradcli.realtorch.sites import Lines, frames, site_of, user_frames
 from gradcli.realtorch.steps import Explain, Steps
-from gradcli.realtorch.sweep import Sweep, is_leaf, nodes_behind
-from gradcli.realtorch.updates import Updates
+from gradcli.realtorch.sweep import Sweep, heard, is_leaf, nodes_behind
 from gradcli.realtorch.values import PLAIN, tensors_in
 from gradcli.realtorch.writing import Request, Writer
 from gradcli.record.naming import names_in
 from gradcli.record.record import CallSite, Record
 
 _PATIENCE = 5  # how often explained lines run again before the others are given up
-_REST = 100  # and before PyTorch has its functions back: a step of an optimizer may be due once in many backwards
+_REST = 100  # and before calls are only counted, and steps of optimizers not even that
 
 
 class Session:
@@ -37,11 +34,10 @@ class Session:
 
     `wants` says, of the site of a backward and how often it was reached, whether it is explained; `explain` gets the
     record of each that is, or why it has none, and whether its calls were recorded; `explain_step` what a step of an
-    optimizer has done; `count` what each of the first calls has added to
-    `.grad`.  Without `lines`, the recording does not end; once
-    it has ended, PyTorch's functions are its own again, and after some rounds `autograd.backward`, `autograd.grad` and
-    the steps too, unless a line has no page yet.  `reached` says how often each line was, and `updates`, from then on,
-    which changes in place tell how often.
+    optimizer has done; `count` what each of the first calls has added to `.grad`.  Without `lines`, the recording does
+    not end; once it has ended, PyTorch's functions are its own again, but for `autograd.backward` and `autograd.grad`,
+    which are counted: `reached` says how often each line was, and `uncounted` has those that were not counted to the
+    end.
     """
 
     def __init__(
@@ -54,10 +50,10 @@ class Session:
     ) -> None:
         self.wants, self.explain, self.lines = wants, explain, lines
         self.reached: Counter[CallSite] = Counter()
-        self.updates = Updates()
         self.rounds = Rounds(count)
+        self.uncounted: set[CallSite] = set()
         self.recording = record = Recording()
-        self.steps = explain_step and Steps(wants, explain_step, self.reached, self.updates, record)
+        self.steps = explain_step and Steps(wants, explain_step, self.reached, self.uncounted, record)
         self.explained: set[tuple[str, int, int]] = set()
         self._done: dict[tuple[int, int], tuple[CallSite, CodeType]] = {}  # what needs no page, by code and instruction
         self.is_recording = False
@@ -87,7 +83,6 @@ class Session:
             self.has_ended = not self.is_recording
             self._end_if_on_top()
             self._unwrap()
-            self.updates.finish(self.reached)
 
     def _wrap(self, owner: Any, name: str, wrapper: Callable[[Any], Any]) -> None:
         before = vars(owner)[name]
@@ -122,7 +117,9 @@ class Session:
                     self.steps.swept(None)
                 self._again += 1
                 if self._again == _REST:
-                    self._rest()
+                    self.rounds.rest()
+                    if self.steps is not None:
+                        self.steps.rest()
                 begun = self.rounds.begin(name, _given(name, args, kwargs)) if self.rounds.count is not None else None
                 recording.depth = 1  # what runs within it is no line of its own
                 try:
@@ -241,7 +238,6 @@ class Session:
             self.explained.add(key)
             self._again = 0
             leaves = [leaf.tensor for leaf in sweep.leaves.values()]
-            self.updates.watch(site, self.reached[site], leaves, due=1)
             if self.steps is not None and name == "backward":
                 self.steps.swept(leaves)
             self._explain(writer, fault)
@@ -258,11 +254,8 @@ class Session:
         except Exception:
             given = _given(name, args, kwargs)
             inputs = given.get("inputs")
-            self.recording.failed = (
-                site,
-                [*tensors_in(given.get(_ROOTS[name]))],
-                None if inputs is None else [*tensors_in(inputs)],
-            )
+            wanted = None if inputs is None else [*tensors_in(inputs)]
+            self.recording.failed = site, [*tensors_in(given.get(_ROOTS[name]))], wanted
             raise
 
     def _explain(self, writer: Writer, fault: Exception | None) -> None:
@@ -305,16 +298,6 @@ class Session:
             self._unwrap(torch.autograd)  # a line that is met later goes through its functions
             if self._compiles:
                 torch.compiler.set_stance("default")
-
-    def _rest(self) -> None:
-        """Give PyTorch its functions back where no line is left without a page; how often they run is then unseen."""
-        assert self.lines is not None
-        self.rounds.rest()
-        if self.steps is not None:
-            self.steps.remove()
-        if self.lines.are_explained(self.explained):
-            self._unwrap()
-        self.updates.begin(self.reached)
 
 
 _SCALE = "gradcli.scale"  # the factor of a GradScaler, in the metadata of the node that multiplies by it

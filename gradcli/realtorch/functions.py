@@ -57,10 +57,6 @@ def _lstm_cell(x: Any, hx: Any, *weights: Any) -> Any:
     return o.sigmoid() * c.tanh(), c
 
 
-def _gru_cell(x: Any, hx: Any, *weights: Any) -> Any:
-    return gru_step(*_gates(x, hx, *weights), hx)
-
-
 def _weight_norm(v: Any, g: Any, dim: int = 0) -> Any:
     axes = [a for a in range(v.dim()) if a != dim]
     return v * (g / v.norm(2, axes, keepdim=True))
@@ -87,7 +83,7 @@ OWN: dict[str, Callable[..., Any]] = {
     "rnn_tanh_cell": partial(_rnn_cell, "tanh"),
     "rnn_relu_cell": partial(_rnn_cell, "relu"),
     "lstm_cell": _lstm_cell,
-    "gru_cell": _gru_cell,
+    "gru_cell": lambda x, hx, *weights: gru_step(*_gates(x, hx, *weights), hx),
     "_weight_norm": _weight_norm,
     "broadcast_tensors": _broadcast_tensors,
 }

@@ -436,16 +436,12 @@ def _can_be_entered(func: Any) -> bool:
 @cache
 def _inner(func: FunctionType) -> Callable[..., Any]:
     """Return a function of PyTorch's whose body runs though a mode is entered: its inner calls reach the mode."""
-    names = {n: _never for n in func.__globals__ if n.startswith("has_torch_function")}
+    names = {n: lambda *_: False for n in func.__globals__ if n.startswith("has_torch_function")}
     result = FunctionType(
         func.__code__, {**func.__globals__, **names}, func.__name__, func.__defaults__, func.__closure__
     )
     result.__kwdefaults__ = func.__kwdefaults__
     return result
-
-
-def _never(*_: Any) -> bool:
-    return False
 
 
 def _with_values(x: Any, values: Iterator[Value]) -> Any:

@@ -1,11 +1,17 @@
-"""The place in the user's program that makes a call: the innermost frame in a file that is not installed."""
+"""The places in the user's program that make calls: the innermost frames in files that are not installed.
+
+The lines that call `backward` are also found in the text of the program: those whose pages end the recording.
+"""
 
 from __future__ import annotations
 
+import ast
 import linecache
 import os
 import sys
 import sysconfig
+from collections.abc import Collection
+from contextlib import suppress
 from functools import cache
 from itertools import islice
 from pathlib import Path
@@ -23,6 +29,7 @@ _PACKAGES = (f"{os.sep}site-packages{os.sep}", f"{os.sep}dist-packages{os.sep}")
 _DISPATCH = "handle_torch_function"  # the function of PyTorch's that calls a mode
 _CALL = "_call_impl"  # the function of PyTorch's in which a module is called
 _MOST = 10_000  # sites that are kept
+_Call = tuple[str, int, int]  # a file, the first and the last line
 _SITES: dict[tuple[int, int], tuple[CallSite, CodeType]] = {}  # which keeps the code, so that no other has its identity
 
 
@@ -92,3 +99,57 @@ def user_frames(frame: FrameType | None) -> list[FrameType]:
             result.append(frame)
         frame = frame.f_back
     return result
+
+
+class Lines:
+    """The calls of `backward` and `grad` in a program's own files, of some lines alone or of all.
+
+    Without `main`, a block of a program is recorded: its calls may be anywhere, unless they are those of some lines.
+    """
+
+    def __init__(self, main: str | None, only: Collection[int] = (), round: int = 0) -> None:
+        self.main, self.only, self.round = main, frozenset(only), round
+        self._calls: dict[str, list[_Call]] = {}
+
+    def are_explained(self, sites: Collection[tuple[str, int, int]]) -> bool:
+        """Return whether each of the calls is at one of these sites; a file that is imported later may have more."""
+        if self.main is None:
+            return bool(self.only) and self.only <= {line for _, line, _ in sites}
+        for call in self._every(self.main):
+            if not any(file == call[0] and call[1] <= line <= call[2] for file, line, _ in sites):
+                return False
+        return True
+
+    def _every(self, program: str) -> list[_Call]:
+        files = {program}
+        for module in [*sys.modules.values()]:
+            file = getattr(module, "__file__", None)
+            if isinstance(file, str) and file.endswith(".py") and not is_installed(file):
+                files.add(file)
+        main = getattr(sys.modules.get("__main__"), "__file__", None)
+        if main != program:
+            files.discard(main)  # the same file by its whole path
+        result: list[_Call] = []
+        for file in files:
+            if file not in self._calls:
+                self._calls[file] = _calls("".join(linecache.getlines(file)), file)
+            result += self._calls[file]
+        if self.only:
+            result = [c for c in result if any(c[1] <= n <= c[2] for n in self.only)]
+        return result
+
+
+def _calls(source: str, file: str) -> list[_Call]:
+    """Return the calls of `backward` and `autograd.grad` in a text.
+
+    >>> _calls("from torch.autograd import grad\\nl.backward()\\ng, = grad(\\n y, x)\\ntorch.autograd.grad(y, x)", "")
+    [('', 2, 2), ('', 3, 4), ('', 5, 5)]
+    """
+    result: list[_Call] = []
+    with suppress(SyntaxError, ValueError, RecursionError):
+        for node in ast.walk(ast.parse(source)):
+            if isinstance(node, ast.Call):
+                words = ast.unparse(node.func).split(".")
+                if words[-1] == "backward" or words[-2:] == ["autograd", "grad"] or words == ["grad"]:
+                    result.append((file, node.lineno, node.end_lineno or node.lineno))
+    return sorted(result)

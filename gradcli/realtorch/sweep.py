@@ -1,10 +1,14 @@
-"""One backward of PyTorch: the gradients that arrive at each node of its graph, and those that it sends on."""
+"""One backward of PyTorch: the gradients that arrive at each node of its graph, those that it sends on, and its hooks.
+
+A hook of a tensor is called through a function that compares the gradient before and after.
+"""
 
 from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
@@ -14,6 +18,7 @@ from gradcli.realtorch.values import COPIED, PLAIN, numbers_of, summary_of
 from gradcli.record.numbers import Numbers
 
 Node = Any  # torch.autograd.graph.Node
+Hooked = tuple[torch.Tensor, Any, torch.Tensor, torch.Tensor]  # a tensor, its hook, the gradient before and after
 
 
 class Leaf:
@@ -107,3 +112,34 @@ def nodes_behind(roots: Iterable[Node], most: float = math.inf) -> dict[Node, No
             nodes[node] = None
             stack += [n for n, _ in node.next_functions if n is not None]
     return nodes
+
+
+@contextmanager
+def heard(tensors: Iterable[torch.Tensor]) -> Iterator[list[Hooked]]:
+    """Give the list of what hooks of tensors change within a block."""
+    changes: list[Hooked] = []
+    replaced: list[tuple[Any, int, Any, Any]] = []
+    for x in tensors:
+        for key, hook in [*(x._backward_hooks or {}).items()]:
+            x._backward_hooks[key] = new = _heard(x, hook, changes)
+            replaced.append((x._backward_hooks, key, hook, new))
+    try:
+        yield changes
+    finally:
+        for hooks, key, hook, new in replaced:
+            if hooks.get(key) is new:  # one that the program has not removed
+                hooks[key] = hook
+
+
+def _heard(x: torch.Tensor, hook: Callable[..., Any], changes: list[Hooked]) -> Callable[..., Any]:
+    def called(g: Any) -> Any:
+        with PLAIN():
+            before = g.detach().clone()
+        result = hook(g)
+        with PLAIN():
+            after = g.detach() if result is None else result.detach()
+            if not torch.equal(before.nan_to_num(), after.nan_to_num()):
+                changes.append((x, hook, before, after.clone()))
+        return result
+
+    return called

@@ -173,12 +173,9 @@ def part_of(value: Value, base: Value) -> tuple[int | range, ...] | None:
     if axis is not None or offset or not inside:
         return None
     part, whole = value.as_numbers().whole, base.as_numbers().whole
-    picked = None if whole is None else whole[tuple(k if isinstance(k, int) else slice(*_ends(k)) for k in key)]
+    slices = tuple(k if isinstance(k, int) else slice(k.start, k.stop, k.step) for k in key)
+    picked = None if whole is None else whole[slices]
     return tuple(key) if part is not None and picked is not None and np.array_equal(part, picked) else None
-
-
-def _ends(k: range) -> tuple[int, int, int]:
-    return k.start, k.stop, k.step
 
 
 @dataclass(eq=False)

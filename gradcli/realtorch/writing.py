@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import reduce
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -20,10 +21,9 @@ from gradcli.process.platform import return_free_memory
 from gradcli.pytorch.operations.random import MASK
 from gradcli.pytorch.recording import ALIAS, VIEW, WRITTEN, plain
 from gradcli.realtorch.binding import Bound, Source, bound_node
-from gradcli.realtorch.hooks import Hooked
 from gradcli.realtorch.mode import KEY, Recording, edges_of
 from gradcli.realtorch.nodes import computing, saved_tensor
-from gradcli.realtorch.sweep import Sweep, is_leaf
+from gradcli.realtorch.sweep import Hooked, Sweep, is_leaf
 from gradcli.realtorch.values import (
     PLAIN,
     Call,
@@ -151,9 +151,8 @@ class Writer:
         calls = (p.call for p in self.parts if p.call.clock and p.call.path != "BackwardHookFunction")
         ran = sorted(calls, key=lambda c: c.clock)
         pairs = zip(ran, [*ran[1:], None], strict=False)  # none where no call was recorded
-        self.outputs = {
-            a for a, b in pairs if b is None or (a.frame, a.site, a.modules) != (b.frame, b.site, b.modules)
-        }
+        where = attrgetter("frame", "site", "modules")
+        self.outputs = {a for a, b in pairs if b is None or where(a) != where(b)}
         for part in _in_order(self.parts):
             self._operation(part)
 
@@ -505,14 +504,8 @@ class Writer:
         self._write_names()
         inputs = None if request.inputs is None else [self._quantity(self.recording.value(x)) for x in request.inputs]
         options = {"function": request.function, "implicit": request.implicit, "create_graph": request.create_graph}
-        b = self.recorder.begin_backward(
-            roots,
-            v,
-            site=request.site,
-            inputs=None if inputs is None else tuple(inputs),
-            scale=request.scale,
-            **options,
-        )
+        wanted = None if inputs is None else tuple(inputs)
+        b = self.recorder.begin_backward(roots, v, site=request.site, inputs=wanted, scale=request.scale, **options)
         self.recorder.end_backward(b, received, sent, hooks, leaves, [*self._retained(arrived)], request.freed)
 
     def _cuts(self, since: int = 0) -> None:
@@ -526,15 +519,8 @@ class Writer:
     def _cut(self, lost: Lost, leaves: tuple[int, ...] = (), result: int | None = None) -> None:
         """Write the ways in which a line cuts numbers off from the graph."""
         for how in lost.hows:
-            event = Cut(
-                site=lost.site,
-                kind=how.kind.name,
-                code=how.code,
-                call=how.call,
-                result=result,
-                leaves=leaves,
-            )
-            self.recorder.event(event)
+            kind, code, call = how.kind.name, how.code, how.call
+            self.recorder.event(Cut(site=lost.site, kind=kind, code=code, call=call, result=result, leaves=leaves))
 
     def _leaves(self) -> Iterator[Contribution]:
         if self.request.function == "grad":
@@ -595,9 +581,7 @@ class Writer:
         if len(wide) == 1 and np.array_equal(wide[0], after.whole, equal_nan=True):
             return None
         total, size = sum(wide[1:], wide[0]), sum(map(abs, wide))
-        eps = {"float64": 2.0**-52, "float32": 2.0**-23, "float16": 2.0**-10, "bfloat16": 2.0**-7}.get(
-            after.dtype, 2.0**-23
-        )
+        eps = {"float64": 2.0**-52, "float16": 2.0**-10, "bfloat16": 2.0**-7}.get(after.dtype, 2.0**-23)
         with np.errstate(invalid="ignore"):
             near = np.abs(total - after.whole) <= _ROUNDING * len(wide) * eps * size
         if np.all(near | ~np.isfinite(total)):

@@ -39,6 +39,7 @@ class LineExplainer:
     unroll: bool = False  # rounds of loops are written out
     drawing: Drawing | None = None  # of the first call that is explained
     seen: Counter[Any] = field(default_factory=Counter)
+    uncounted: set[Any] = field(default_factory=set)  # the sites that were not counted to the end
     told: set[str] = field(default_factory=set)  # the surprises on pages
     progress: Progress = field(default_factory=Progress)
     sums: Sums = field(default_factory=Sums)
@@ -117,14 +118,10 @@ class LineExplainer:
             self.note(reason)
         self.shown.failed(text + reason, line_of(error))
 
-    def times(self, sites: Sequence[Any]) -> tuple[str, int]:
-        """Return how often calls at a line were reached again, and a word before it where that is not exact."""
-        return "", sum(self.seen[site] - 1 for site in sites)
-
     def again(self) -> None:
         """Show how the loss went at lines that were reached again; note these, and which have no call to explain."""
         for site in sorted(self.seen, key=lambda site: site.line) if self.style != "json" else ():
-            if words := self.progress.words(site, 1 + self.times([site])[1], columns()):
+            if words := self.progress.words(site, self.seen[site], columns()):
                 self.shown.words(words)
         lines: dict[int, list[Any]] = {}
         for site in self.seen:
@@ -138,8 +135,9 @@ class LineExplainer:
             known = f"line{'s' * (len(lines) > 1)} {in_words([*map(str, sorted(lines))])}" if lines else ""
             self.note(f"note: line {line} has no call to explain" + (known and f"; there are calls at {known}"))
         for line in sorted(lines):
-            about, count = self.times(lines[line])
+            count = sum(self.seen[site] - 1 for site in lines[line])
             if count and (not self.lines or line in self.lines):
+                about = "at least " * (not self.uncounted.isdisjoint(lines[line]))
                 times, it = ("time", "it") if count == 1 else ("times", "them")
                 more = f"line {line}, {about}{count:,} more {times}; --all shows {it}"
                 remark = "; ".join(dict.fromkeys(filter(None, map(self.sums.words, lines[line]))))

@@ -33,7 +33,7 @@ def run_script(path: Path, recorded: bool, lines: bool = False) -> Run:
     import torch
 
     from gradcli.realtorch.driver import Session
-    from gradcli.realtorch.lines import Lines
+    from gradcli.realtorch.sites import Lines
 
     torch.manual_seed(0)
     torch.set_default_dtype(torch.float32)

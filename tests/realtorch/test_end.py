@@ -6,7 +6,7 @@ import pytest
 
 pytest.importorskip("torch", reason="the tests of --torch need PyTorch")
 
-from gradcli.realtorch.lines import Lines
+from gradcli.realtorch.sites import Lines
 from tests.realtorch.runs import run_script
 
 SCRIPT = """\
@@ -112,3 +112,20 @@ def test_a_script_prints_what_it_prints_where_the_recording_ends(tmp_path):
     plain, ended = run_script(path, False), run_script(path, True, lines=True)
     assert (ended.out, ended.err, ended.status) == (plain.out, plain.err, plain.status)
     assert len(ended.records) >= 3
+
+
+def test_backwards_are_counted_to_the_end_and_steps_until_the_session_rests(tmp_path):
+    from torch.optim import optimizer as hooks
+
+    from gradcli.realtorch.driver import Session
+
+    path = tmp_path / "script.py"
+    path.write_text(SCRIPT.replace("range(30)", "range(400)"))
+    session = Session(lambda _, times: times == 1, lambda *_: None, Lines(str(path), {22}), lambda *_: None)
+    with session.running():
+        exec(compile(path.read_text(), str(path), "exec"), {"__name__": "script"})
+        assert not hooks._global_optimizer_pre_hooks
+    reached = {site.line: times for site, times in session.reached.items()}
+    assert reached[22] == 400
+    assert 100 <= reached[23] < 150
+    assert [site.line for site in session.uncounted] == [23]

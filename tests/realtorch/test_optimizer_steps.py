@@ -101,7 +101,7 @@ MANY = "[3., 4.] * 5000"
 )
 def test_gradients_that_are_clipped_are_told_before_the_step_that_takes_them(tmp_path, start, more, between, told):
     from gradcli.realtorch.driver import Session
-    from gradcli.realtorch.lines import Lines
+    from gradcli.realtorch.sites import Lines
 
     path, known = tmp_path / "script.py", []
     path.write_text(CLIPPED.format(start=start, more=more, between=between))

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -30,7 +30,6 @@ class PyTorchExplainer(LineExplainer):
 
     session: Session | None = None  # once the script has imported PyTorch
     last: CallScene | None = None  # of the call that is explained
-    more: Mapping[CallSite, int | None] = field(default_factory=dict)  # how often lines ran that were not counted then
 
     @contextmanager
     def listening(self) -> Iterator[None]:
@@ -40,13 +39,13 @@ class PyTorchExplainer(LineExplainer):
 
     def _start(self, stack: ExitStack) -> None:
         from gradcli.realtorch.driver import Session
-        from gradcli.realtorch.lines import Lines
+        from gradcli.realtorch.sites import Lines
 
         is_endless = self.every or self.style == "json"
         lines = None if is_endless else Lines(self.script.name, self.lines)
         explain_step = None if self.style == "json" else self._explain_step
         session = Session(self.wants, self._explain, lines, explain_step, self._count)
-        self.session, self.seen, self.more = session, session.reached, session.updates.more
+        self.session, self.seen, self.uncounted = session, session.reached, session.uncounted
         session.keeps_all = self.drawing is not None
         stack.enter_context(session.running())
 
@@ -115,19 +114,13 @@ class PyTorchExplainer(LineExplainer):
             reason = "\n".join(filter(None, (reason, self._run_again() if reason or is_of_none else "")))
         self.tell(error, text, reason)
 
-    def times(self, sites: Sequence[CallSite]) -> tuple[str, int]:
-        """Return how often calls were reached again, with those that were not counted as they ran."""
-        uncounted = [self.more[site] for site in sites if site in self.more]
-        about = "at least " if None in uncounted else "about " if any(uncounted) else ""
-        return about, super().times(sites)[1] + sum(filter(None, uncounted))
-
     def _run_again(self) -> str:
         """Return what records the round in which an error came, where the recording had ended; "" elsewhere."""
         session = self.session
         site = session.recording.last if session is not None and session.has_ended else None
         if session is None or site is None:
             return ""
-        times = session.reached[site] + (self.more.get(site) or 0) + 1
+        times = session.reached[site] + 1
         script = join([self.script.name if self.script.folder is not None else "…", *self.script.arguments])
         again = f"gradcli run --torch --line {site.line} --round {times} {script}"
         return f"fix: the recording had ended before this; the reason comes with\n     {again}"
@@ -138,7 +131,7 @@ class PyTorchExplainer(LineExplainer):
 
         if self.session is None:
             return known_under_pytorch(error, names)
-        from gradcli.realtorch.ending import ended
+        from gradcli.realtorch.tensors import ended
 
         known = known_under_pytorch(error, names)
         failed = self.session.failure if known.key == "nan in a backward" else None
