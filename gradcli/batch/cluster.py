@@ -16,7 +16,7 @@ from gradcli.batch.job import Job, Tally
 from gradcli.data.formats import create_result, open_points
 from gradcli.data.parquet import parts
 from gradcli.data.replacement import cannot_write, replaced_folder, writing
-from gradcli.errors import InputError, Notes
+from gradcli.errors import InputError, Notes, option_error
 from gradcli.files import reason
 from gradcli.process.platform import cores, hangups_blocked
 
@@ -78,10 +78,8 @@ def _gathered(futures: list[Future], report: Callable[[int, float], None]) -> li
             report(count, number / len(futures))
         return [future.result() for future in futures]
     except KilledWorker:
-        raise InputError(
-            "some points were not computed: each worker that had them ended",
-            hint="the memory of a worker may be too small for a row group of the data set",
-        ) from None
+        hint = "the memory of a worker may be too small for a row group of the data set"
+        raise InputError("some points were not computed: each worker that had them ended", hint=hint) from None
     except (FutureCancelledError, OSError) as error:
         raise InputError(f"the cluster does not answer any more: {reason(error)}") from None
 
@@ -92,12 +90,8 @@ def _client(scheduler: str | None, workers: int | None) -> Iterator[Client]:
     try:
         from distributed import Client, LocalCluster
     except ImportError:
-        raise InputError(
-            "--engine dask needs Dask",
-            hint="pip install 'gradcli[dask]' installs it; --engine numpy is always available",
-            options=("--engine",),
-            text="dask",
-        ) from None
+        hint = "pip install 'gradcli[dask]' installs it; --engine numpy is always available"
+        raise option_error("--engine", "--engine dask needs Dask", hint, "dask") from None
     # Its log reports workers that come and go; users need not see it.
     for name in ("distributed", "distributed.client", "distributed.gc", "tornado.application"):
         logging.getLogger(name).setLevel(logging.CRITICAL)
@@ -117,11 +111,8 @@ def _client(scheduler: str | None, workers: int | None) -> Iterator[Client]:
         try:
             client.wait_for_workers(1, timeout=_PATIENCE)
         except TimeoutError:
-            raise InputError(
-                f"the scheduler at `{scheduler}` has no workers",
-                hint=f"`dask worker {scheduler}` starts one, on each host that is to compute",
-                text=scheduler,
-            ) from None
+            hint = f"`dask worker {scheduler}` starts one, on each host that is to compute"
+            raise InputError(f"the scheduler at `{scheduler}` has no workers", hint=hint, text=scheduler) from None
         yield client
 
 
@@ -143,12 +134,9 @@ def _connected(connect: Callable[[], Client], scheduler: str | None) -> Client:
     try:
         return thread.submit(connect).result(2 * _PATIENCE)
     except (OSError, ValueError) as error:
-        why = reason(error) if str(error) else "no answer"
-        raise InputError(
-            f"there is no scheduler at `{scheduler}`: {why}",
-            hint="`dask scheduler` starts one and prints its address, such as tcp://10.0.0.1:8786",
-            text=scheduler,
-        ) from None
+        message = f"there is no scheduler at `{scheduler}`: {reason(error) if str(error) else 'no answer'}"
+        hint = "`dask scheduler` starts one and prints its address, such as tcp://10.0.0.1:8786"
+        raise InputError(message, hint=hint, text=scheduler) from None
     finally:
         thread.shutdown(wait=False)
 

@@ -14,7 +14,6 @@ from gradcli.cli.options import Files
 from gradcli.cli.output import wrote
 from gradcli.data.block import COPIED, Block
 from gradcli.data.formats import create_result
-from gradcli.data.numbers import lines_of
 from gradcli.errors import Notes, option_error
 from gradcli.graph.array import Array
 from gradcli.graph.construct import total
@@ -52,11 +51,8 @@ def answer_file(run: FilePoints, question: Question) -> None:
 
 
 def _warn(tally: Tally, what: str, first: str, notes: Notes) -> None:
-    notes.add(
-        "warning",
-        f"the {what} of {tally.not_finite:,} of {tally.points:,} points are not finite;"
-        f"\n  at the first, point {tally.first + 1:,}, {first}",
-    )
+    wrong = f"the {what} of {tally.not_finite:,} of {tally.points:,} points are not finite"
+    notes.add("warning", f"{wrong};\n  at the first, point {tally.first + 1:,}, {first}")
 
 
 def _print_json(run: FilePoints, question: Question) -> Tally:
@@ -84,7 +80,7 @@ def _show_block(run: FilePoints, question: Question, block: Block, copied: Block
     """Print the lines of a block of points; return their arrays, and how many points a block may have."""
     result = question.result([{**run.same, **block}], run.notes)
     line = json.pieces(replace(result, copied=[copied] if copied else ()))
-    click.echo(lines_of(line))
+    click.echo(json.lines_of(line))
     (row,) = result.rows()
     return row, max(1, _WRITTEN // len(line))
 

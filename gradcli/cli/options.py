@@ -296,12 +296,12 @@ def page_of_file(style: str | None, files: Files) -> str | None:
     if files.points is not None or files.output in (None, "-"):
         return None
     from gradcli.data.formats import WRITERS, listed
-    from gradcli.data.mistakes import about_file, label
+    from gradcli.data.mistakes import unknown_ending
 
     ending = PurePath(files.output).suffix.lower()
     if ending not in {**PAGE_ENDINGS, **WRITERS}:
         hint = f"a page is written to {listed(PAGE_ENDINGS)} files, numbers to {listed(WRITERS)} files"
-        raise about_file(label(files.output), "has an unknown file extension", f"{hint}; `--output -` writes CSV")
+        raise unknown_ending(files.output, f"{hint}; `--output -` writes CSV")
     return format_of(style, files.output, PAGE_ENDINGS) if ending in PAGE_ENDINGS else None
 
 

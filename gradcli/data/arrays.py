@@ -162,9 +162,7 @@ def default_point(system: System) -> Named:
             raise error.at(declared.span) from None
         if declared.kind is not None and not is_of_kind(declared.kind, point[name]):
             expression = declared.expression
-            raise InputError(
-                f"`{name}` is declared as {declared.kind}, and its value is not",
-                expression.span(expression.tree) if declared.file is None else declared.span,
-                f"{declared.kind}: {KINDS[declared.kind].what}",
-            )
+            span = expression.span(expression.tree) if declared.file is None else declared.span
+            message = f"`{name}` is declared as {declared.kind}, and its value is not"
+            raise InputError(message, span, f"{declared.kind}: {KINDS[declared.kind].what}")
     return point

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
@@ -10,7 +11,7 @@ from typing import BinaryIO, Literal, Protocol
 import numpy as np
 
 from gradcli.data.mistakes import quoted
-from gradcli.errors import InputError
+from gradcli.errors import option_error
 from gradcli.graph.array import Array as Array
 from gradcli.graph.shapes import Shape
 
@@ -20,6 +21,8 @@ _LISTED = 12  # columns in a hint
 # that is copied is an array of Python objects, under its header behind `COPIED`, which no variable's name begins with.
 Block = dict[str, Array]
 COPIED = "="
+
+MISSING_HINT = "--missing skip leaves such points out, --missing nan reads nan"
 
 
 Policy = Literal["error", "skip", "nan"]
@@ -70,14 +73,10 @@ def check_header(header: str, columns: Sequence[str], label: str, option: str) -
     """
     count = sum(column.strip() == header for column in columns)
     if count > 1:
-        raise InputError(f"{option}: {label} has the column {quoted(header)} twice", options=(option,), text=header)
+        raise option_error(option, f"{option}: {label} has the column {quoted(header)} twice", text=header)
     if not count:
-        raise InputError(
-            f"{option}: {label} has no column {quoted(header)}",
-            hint=listed_columns(columns),
-            options=(option,),
-            text=header,
-        )
+        message = f"{option}: {label} has no column {quoted(header)}"
+        raise option_error(option, message, listed_columns(columns), header)
 
 
 def listed_columns(columns: Sequence[str]) -> str:
@@ -90,28 +89,34 @@ def listed_columns(columns: Sequence[str]) -> str:
     return f"its columns are {names}{', …' * (len(columns) > _LISTED)}" if columns else "it has no columns"
 
 
-class Points(Protocol):
+class Points(ABC):
     """An open file of points.
 
     `shapes` are the shapes of the variables that the file holds, among them cotangents and tangents under their names:
-    `y0.v`, `x0.u`.
-    `count` is the number of points, `None` where only reading to the end tells. `fraction` is the share of the file
-    that has been read, from 0 to 1, `None` where its size is not known.  `columns` are the headers as they are in the
-    file.
+    `y0.v`, `x0.u`.  `count` is the number of points, `None` where only reading to the end tells, and `done` how many
+    have been read.  `columns` are the headers as they are in the file.
     """
 
     shapes: dict[str, Shape]
-    count: int | None
-    columns: Sequence[str]
+    columns: Sequence[str] = ()
+    count: int | None = None
+    done = 0
+
+    def __init__(self, how: Reading = PLAIN) -> None:
+        """Take the policy for missing cells."""
+        self._missing = Missing(how.missing)
 
     @property
     def skipped(self) -> int:
         """The number of points that have been left out because a cell is missing."""
+        return self._missing.skipped
 
     @property
     def fraction(self) -> float | None:
-        """The share of the file that has been read."""
+        """The share of the file that has been read, from 0 to 1, `None` where its size is not known."""
+        return self.done / self.count if self.count else None
 
+    @abstractmethod
     def blocks(self, names: Sequence[str], size: int) -> Iterator[Block]:
         """Yield the values of those variables (one at least) and copied columns, in blocks of 1 to `size` points.
 
@@ -121,20 +126,16 @@ class Points(Protocol):
         that are not numbers.
         """
 
-    def close(self) -> None:
+    def close(self) -> None:  # noqa: B027 (a file may be open only while it is read)
         """Close the file."""
 
 
-class GivenPoints:
+class GivenPoints(Points):
     """Points as arrays in memory, with the interface of a file of points."""
 
-    fraction = None
-    columns: Sequence[str] = ()
-    skipped = 0
-
     def __init__(self, points: Sequence[Mapping[str, Array]]) -> None:
+        super().__init__()
         self.shapes = {name: value.shape for name, value in points[0].items()}
-        self.count: int | None = len(points)
         self._points = points
 
     def blocks(self, names: Sequence[str], size: int) -> Iterator[Block]:
@@ -142,9 +143,6 @@ class GivenPoints:
         for start in range(0, len(self._points), size):
             part = self._points[start : start + size]
             yield {name: np.stack([p[name] for p in part], axis=-1) for name in names}
-
-    def close(self) -> None:
-        """Do nothing: no file is open."""
 
 
 class ResultWriter(Protocol):

@@ -13,7 +13,7 @@ from gradcli.data.block import COPIED, PLAIN, Make, Points, Reading, ResultWrite
 from gradcli.data.csv.reader import CsvPoints
 from gradcli.data.csv.result import csv_writer, standard_output
 from gradcli.data.json_lines import JsonLinesPoints
-from gradcli.data.mistakes import about_file, label, reading, unreadable
+from gradcli.data.mistakes import label, reading, unknown_ending, unreadable
 from gradcli.data.npz import NpzPoints, npz_writer
 from gradcli.data.parquet import ParquetPoints, parquet_writer
 from gradcli.data.replacement import check_target, replaced_file, writing
@@ -79,11 +79,8 @@ def open_points(path: str, how: Reading = PLAIN) -> Points:
     if ending not in READERS and (path == "-" or stat.S_ISFIFO(mode)):
         return _piped(path, how)
     if ending not in READERS:
-        raise about_file(
-            label(path),
-            "has an unknown file extension",
-            f"points are read from {listed(sorted([*READERS, '.csv.gz']))} files; `--points -` reads CSV, JSON Lines",
-        )
+        known = listed(sorted([*READERS, ".csv.gz"]))
+        raise unknown_ending(path, f"points are read from {known} files; `--points -` reads CSV, JSON Lines")
     return READERS[ending](path, how)
 
 
@@ -143,11 +140,8 @@ def create_result(
         return
     make = WRITERS.get(Path(path).suffix.lower())
     if make is None:
-        raise about_file(
-            label(path),
-            "has an unknown file extension",
-            f"results are written to {listed(WRITERS)} files; `--output -` writes CSV to standard output",
-        )
+        hint = f"results are written to {listed(WRITERS)} files; `--output -` writes CSV to standard output"
+        raise unknown_ending(path, hint)
     check_target(path)
     with ExitStack() as stack:
         with writing(path):

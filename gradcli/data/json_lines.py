@@ -9,13 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from gradcli.data.block import COPIED, Block, Reading, check_header
+from gradcli.data.block import COPIED, MISSING_HINT, Block, Reading, check_header
 from gradcli.data.columns import missing, variable
 from gradcli.data.mistakes import about_file, quoted, reading
 from gradcli.data.text_files import MAX_ROW, TextPoints, too_long
 from gradcli.errors import InputError
 from gradcli.graph.array import json_array, objects
-from gradcli.graph.shapes import Shape
 
 
 class JsonLinesPoints(TextPoints):
@@ -27,12 +26,12 @@ class JsonLinesPoints(TextPoints):
         if first is None:
             raise about_file(self._label, "has no points", 'each line is an object such as {"x": 1, "M": [[1, 2]]}')
         self._objects = chain([first], self._objects)
-        self.columns: Sequence[str] = [*first[1]]
+        self.columns = [*first[1]]
         names = zip(how.named(self.columns, self._label), self.columns, strict=True)
         stems = ((name.partition("."), key) for name, key in names)
         self._keys = {v + dot + suffix: key for (stem, dot, suffix), key in stems if (v := variable(stem))}
         arrays = {name: json_array(first[1][key]) for name, key in self._keys.items()}
-        self.shapes: dict[str, Shape] = {name: a.shape for name, a in arrays.items() if a is not None}
+        self.shapes = {name: a.shape for name, a in arrays.items() if a is not None}
 
     def _read(self) -> Iterator[tuple[int, dict[str, Any]]]:
         """Yield the number and the object of each line that is not blank."""
@@ -95,8 +94,7 @@ class JsonLinesPoints(TextPoints):
         if value is None and self._missing.policy != "error":
             return None if self._missing.policy == "skip" else np.full(shape, np.nan)
         if value is None:
-            hint = "--missing skip leaves such points out, --missing nan reads nan"
-            raise InputError(f"{where} has no value for {quoted(key)}", hint=hint)
+            raise InputError(f"{where} has no value for {quoted(key)}", hint=MISSING_HINT)
         array = json_array(value)
         if array is None:
             raise InputError(f"{where}: the value of {quoted(key)} is not a number or an array of numbers")

@@ -79,6 +79,11 @@ def because(error: Exception) -> str:
     return "it ends early" if isinstance(error, EOFError) else "it is damaged"
 
 
+def unknown_ending(path: str, hint: str) -> InputError:
+    """Return the error of a file whose extension says no format."""
+    return about_file(label(path), "has an unknown file extension", hint)
+
+
 def unreadable(name: str, why: str) -> InputError:
     """Return the error of a file that cannot be read."""
     return about_file(name, f"cannot be read: {why}")

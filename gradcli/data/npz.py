@@ -16,10 +16,10 @@ from typing import IO, BinaryIO
 
 import numpy as np
 
-from gradcli.data.block import COPIED, PLAIN, Block, Names, Reading, check_header
+from gradcli.data.block import COPIED, PLAIN, Block, Names, Points, Reading, check_header
 from gradcli.data.columns import missing, variable
 from gradcli.data.mistakes import about_file, check_regular, label, quoted, reading, unreadable
-from gradcli.errors import InputError
+from gradcli.errors import InputError, option_error
 from gradcli.files import printable
 from gradcli.graph.array import Array
 from gradcli.graph.shapes import Shape, check_size, size_of
@@ -74,9 +74,8 @@ class Member:
         if self.dtype.kind not in "iufb":
             raise InputError(f"{self.label} holds {printable(str(self.dtype))}, not real numbers")
         if not self.shape:
-            raise InputError(
-                f"{self.label} is a single number", hint="points run along the first axis: np.array([1.0])"
-            )
+            hint = "points run along the first axis: np.array([1.0])"
+            raise InputError(f"{self.label} is a single number", hint=hint)
         try:
             check_size(self.shape[1:])
         except InputError as error:
@@ -147,7 +146,11 @@ def stream(archive: zipfile.ZipFile, member: Member) -> Iterator[Read]:
         def read(count: int) -> Array:
             nonlocal start
             start += count
-            return _next_points(file, member, count) if array is None else _points_last(array[start - count : start])
+            if array is not None:
+                return _points_last(array[start - count : start])
+            with reading(member.label):
+                data = _exactly(file, count * member.point_bytes)
+            return _points_last(np.frombuffer(data, member.dtype).reshape(count, *member.shape[1:]))
 
         yield read
 
@@ -156,21 +159,12 @@ def _unpacked(file: IO[bytes], spool: IO[bytes], member: Member) -> Array:
     """Return an array in Fortran order, which stays on disk."""
     size = member.info.file_size
     if member.info.compress_size * _MAX_RATIO < size > _MAX_SPOOL:
-        raise InputError(
-            f"{member.label} is in Fortran order and takes {size // 2**20:,} MiB of disk unpacked",
-            hint="save it in C order: np.ascontiguousarray(x)",
-        )
+        unpacked = f"{member.label} is in Fortran order and takes {size // 2**20:,} MiB of disk unpacked"
+        raise InputError(unpacked, hint="save it in C order: np.ascontiguousarray(x)")
     shutil.copyfileobj(file, spool, _READ)
     if spool.tell() < member.count * member.point_bytes:
         raise EOFError
     return np.memmap(spool, member.dtype, "r", shape=member.shape, order="F")
-
-
-def _next_points(file: IO[bytes], member: Member, count: int) -> Array:
-    """Return the next points of an array, where they follow each other."""
-    with reading(member.label):
-        data = _exactly(file, count * member.point_bytes)
-    return _points_last(np.frombuffer(data, member.dtype).reshape(count, *member.shape[1:]))
 
 
 def _exactly(file: IO[bytes], size: int) -> bytes:
@@ -186,15 +180,13 @@ def _points_last(values: Array) -> Array:
         return np.ascontiguousarray(np.moveaxis(values, 0, -1), dtype=float)
 
 
-class NpzPoints:
+class NpzPoints(Points):
     """Points in an `.npz` file, whose arrays are read in step."""
-
-    skipped = 0  # an array has no missing numbers
 
     def __init__(self, path: str, how: Reading = PLAIN) -> None:
         """Open the file, and read the headers of its arrays."""
+        super().__init__(how)
         self._label = label(path)
-        self._done = 0
         self._members: dict[str, list[Member]] = {}
         check_regular(path)
         with reading(self._label):
@@ -204,7 +196,7 @@ class NpzPoints:
                 raise unreadable(self._label, "it is not an .npz file, or it is damaged") from None
         try:
             infos = [info for info in self._archive.infolist() if info.filename.endswith(".npy")]
-            self.columns: Sequence[str] = [info.filename.removesuffix(".npy") for info in infos]
+            self.columns = [info.filename.removesuffix(".npy") for info in infos]
             for info, name in zip(infos, how.named(self.columns, self._label), strict=True):
                 match = _MEMBER.fullmatch(f"{name}.npy")
                 stem = variable(match[1]) if match else None
@@ -214,15 +206,10 @@ class NpzPoints:
         except BaseException:
             self.close()
             raise
-        self.shapes: dict[str, Shape] = {name: result[0].shape[1:] for name, result in self._members.items()}
+        self.shapes = {name: result[0].shape[1:] for name, result in self._members.items()}
         counts = {result[0].count for result in self._members.values()}
         # Arrays that are not asked for may be of any length.
-        self.count: int | None = counts.pop() if len(counts) == 1 else None
-
-    @property
-    def fraction(self) -> float | None:
-        """The share of the points that has been read."""
-        return self._done / self.count if self.count else None
+        self.count = counts.pop() if len(counts) == 1 else None
 
     def blocks(self, names: Sequence[str], size: int) -> Iterator[Block]:
         """Yield the values of those variables, in blocks of 1 to `size` points."""
@@ -231,11 +218,8 @@ class NpzPoints:
         for name in others:
             if members[name].count != members[first].count:
                 counts = f"{members[first].count:,} and {members[name].count:,} points"
-                raise about_file(
-                    self._label,
-                    f"is ragged: {quoted(first)} and {quoted(name)} have {counts}",
-                    "points run along the first axis of each array",
-                )
+                ragged = f"is ragged: {quoted(first)} and {quoted(name)} have {counts}"
+                raise about_file(self._label, ragged, "points run along the first axis of each array")
         self.count = members[first].count
         return self._blocks(members, self.count, size) if self.count else iter(())
 
@@ -258,12 +242,8 @@ class NpzPoints:
         member = read_header(self._archive, info, f"{self._label}, array {quoted(header)}")
         member.check()
         if member.shape[1:]:
-            raise InputError(
-                f"--keep: {member.label} has several numbers for each point",
-                hint="a column has one",
-                options=("--keep",),
-                text=header,
-            )
+            message = f"--keep: {member.label} has several numbers for each point"
+            raise option_error("--keep", message, "a column has one", header)
         return member
 
     def _blocks(self, members: dict[str, Member], count: int, size: int) -> Iterator[Block]:
@@ -271,7 +251,7 @@ class NpzPoints:
             streams = {n: stack.enter_context(stream(self._archive, m)) for n, m in members.items()}
             for start in range(0, count, size):
                 block = {name: read(min(size, count - start)) for name, read in streams.items()}
-                self._done = min(start + size, count)
+                self.done = min(start + size, count)
                 yield block
 
     def close(self) -> None:
@@ -303,9 +283,8 @@ class NpzWriter:
         with zipfile.ZipFile(self._file, "w") as archive:
             before = 0
             for name, shape in self._shapes.items():
-                info = zipfile.ZipInfo(
-                    f"{name.removeprefix(COPIED)}.npy"
-                )  # without the time, so that equal results are equal files
+                # Without the time, so that equal results are equal files.
+                info = zipfile.ZipInfo(f"{name.removeprefix(COPIED)}.npy")
                 with archive.open(info, "w", force_zip64=True) as member:
                     member.write(_header((sum(self._counts), *shape)))
                     for data in self._values(before, size_of(shape)):
@@ -345,13 +324,10 @@ def _points_first(name: str, values: Array) -> Array:
     try:
         return np.ascontiguousarray(np.moveaxis(values, -1, 0), _TYPE)
     except (ValueError, TypeError):
-        header = quoted(name.removeprefix(COPIED))
-        raise InputError(
-            f"--keep: the column {header} has texts, and a .npz file has numbers",
-            hint="--output with .csv or .parquet copies texts",
-            options=("--keep",),
-            text=name.removeprefix(COPIED),
-        ) from None
+        header = name.removeprefix(COPIED)
+        message = f"--keep: the column {quoted(header)} has texts, and a .npz file has numbers"
+        hint = "--output with .csv or .parquet copies texts"
+        raise option_error("--keep", message, hint, header) from None
 
 
 def _header(shape: Shape) -> bytes:

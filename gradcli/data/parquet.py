@@ -13,7 +13,7 @@ from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
 
-from gradcli.data.block import COPIED, PLAIN, Array, Block, Missing, Names, Reading, columns_of
+from gradcli.data.block import COPIED, MISSING_HINT, PLAIN, Array, Block, Missing, Names, Points, Reading, columns_of
 from gradcli.data.columns import Header, Picked
 from gradcli.data.mistakes import about_file, check_regular, label, needs_pyarrow, quoted, reading, unreadable
 from gradcli.errors import InputError
@@ -122,9 +122,8 @@ class _Part:
                 if batch.num_rows:
                     pairs = zip(columns, picked.names, strict=True)
                     numbers = [self._numbers(batch, column, name, before, missing) for column, name in pairs]
-                    yield picked.block(
-                        [*numbers, *(objects(batch.column(c).to_pylist(), (batch.num_rows,)) for c in copied)]
-                    )
+                    texts = (objects(batch.column(c).to_pylist(), (batch.num_rows,)) for c in copied)
+                    yield picked.block([*numbers, *texts])
         if done != self.rows:  # a page of an unknown kind is passed over
             raise unreadable(self.label, f"it has {done:,} rows, and should have {self.rows:,}")
 
@@ -137,10 +136,8 @@ class _Part:
             values = self._elements(values, column, done)
         if values.null_count and missing.policy == "error":
             row = done + int(np.argmax(values.is_null().to_numpy(zero_copy_only=False))) + 1
-            raise InputError(
-                f"{self.label}, row {row}, column {quoted(name)}: a null is not a number",
-                hint="--missing skip leaves such points out, --missing nan reads nan",
-            )
+            message = f"{self.label}, row {row}, column {quoted(name)}: a null is not a number"
+            raise InputError(message, hint=MISSING_HINT)
         numbers: Array = values.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
         return numbers
 
@@ -159,27 +156,16 @@ class _Part:
         return pc.list_element(lists, column.element)
 
 
-class ParquetPoints:
+class ParquetPoints(Points):
     """Points in a Parquet file, or in a folder of them."""
 
     def __init__(self, path: str, how: Reading = PLAIN) -> None:
         """Read the footers of the files: their columns, and the number of their rows."""
-        self._done = 0
-        self._missing = Missing(how.missing)
+        super().__init__(how)
         self._parts = [_Part.of(part, how) for part in parts(path)]
-        self.columns: Sequence[str] = self._parts[0].header.columns
-        self.count: int | None = sum(part.rows for part in self._parts)
-        self.shapes: dict[str, Shape] = self._parts[0].header.shapes
-
-    @property
-    def fraction(self) -> float | None:
-        """The share of the points that has been read."""
-        return self._done / self.count if self.count else None
-
-    @property
-    def skipped(self) -> int:
-        """The number of points that have been left out because a cell is missing."""
-        return self._missing.skipped
+        self.columns = self._parts[0].header.columns
+        self.count = sum(part.rows for part in self._parts)
+        self.shapes = self._parts[0].header.shapes
 
     def blocks(self, names: Sequence[str], size: int) -> Iterator[Block]:
         """Yield the values of those variables, in blocks of 1 to `size` points."""
@@ -194,22 +180,16 @@ class ParquetPoints:
         """Check that the variables of a file have the shapes that they have in the first file."""
         for name, shape in picked.shapes.items():
             if shape != self.shapes[name]:
-                first = self._parts[0].label
-                raise about_file(
-                    part.label,
-                    f"has {quoted(name)} of shape {shape}, but {first} of shape {self.shapes[name]}",
-                    "all files of a data set have the same columns",
-                )
+                other = f"but {self._parts[0].label} of shape {self.shapes[name]}"
+                hint = "all files of a data set have the same columns"
+                raise about_file(part.label, f"has {quoted(name)} of shape {shape}, {other}", hint)
 
     def _blocks(self, wanted: Sequence[tuple[_Part, Picked, list[_Column]]], size: int) -> Iterator[Block]:
         for part, picked, columns in wanted:
             for block in part.blocks(picked, columns, size, self._missing):
                 count = next(iter(block.values())).shape[-1]
                 yield block
-                self._done += count
-
-    def close(self) -> None:
-        """Do nothing: each file is open only while it is read."""
+                self.done += count
 
 
 @contextmanager
@@ -283,9 +263,8 @@ class ParquetWriter:
         if self._writer is None:
             import pyarrow as pa
 
-            self._start(
-                [pa.null() if n.startswith(COPIED) else pa.float64() for n, c in self._columns.items() for _ in c]
-            )
+            types = {name: pa.null() if name.startswith(COPIED) else pa.float64() for name in self._columns}
+            self._start([types[name] for name, columns in self._columns.items() for _ in columns])
         self._writer.close()
 
     def abandon(self) -> None:

@@ -8,14 +8,14 @@ import io
 import os
 import stat
 import sys
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import BinaryIO, cast
 
 import numpy as np
 
-from gradcli.data.block import PLAIN, Missing, Reading
+from gradcli.data.block import PLAIN, Points, Reading
 from gradcli.data.mistakes import label, reading
 from gradcli.errors import InputError
 from gradcli.files import note_read, standard_input
@@ -72,15 +72,13 @@ def close(file: BinaryIO) -> None:
         file.close()
 
 
-class TextPoints(ABC):
+class TextPoints(Points):
     """Points in a text format: how their file is opened and closed, and how much of it has been read."""
-
-    count: int | None = None
 
     def __init__(self, path: str, how: Reading = PLAIN, file: BinaryIO | None = None) -> None:
         """Open the file, unless it is open, and read its beginning."""
+        super().__init__(how)
         self._label = label(path)
-        self._missing = Missing(how.missing)
         self._file = opened(path) if file is None else file
         try:
             self._size = size_of_file(self._file)
@@ -97,11 +95,6 @@ class TextPoints(ABC):
     def fraction(self) -> float | None:
         """The share of the file that has been read; `None` for a pipe or another irregular file."""
         return min(1.0, self._file.tell() / self._size) if self._size else None
-
-    @property
-    def skipped(self) -> int:
-        """The number of points that have been left out because a value is missing."""
-        return self._missing.skipped
 
     def close(self) -> None:
         """Close the file; standard input stays open."""
@@ -209,10 +202,9 @@ class Rows:
                 try:
                     row = next(self._reader, None)
                 except csv.Error as error:
-                    raise InputError(
-                        f"{self.label}, line {line}: the quotes do not match ({error})",
-                        hint='a quote inside a cell in quotes is doubled: "5"" disk"',
-                    ) from None
+                    message = f"{self.label}, line {line}: the quotes do not match ({error})"
+                    hint = 'a quote inside a cell in quotes is doubled: "5"" disk"'
+                    raise InputError(message, hint=hint) from None
                 if row is None:
                     break
                 if not _blank(row):

@@ -62,9 +62,8 @@ def _lefts(claim: Claim, graph: Graph) -> Iterator[_Left]:
         yield _Left(claim, graph, loop)
         return
     if loop.size > MAX_ROUNDS:
-        raise InputError(
-            f"each of these {loop.size:,} derivatives is one by itself", claim.loops, f"claim at most {MAX_ROUNDS}"
-        )
+        message = f"each of these {loop.size:,} derivatives is one by itself"
+        raise InputError(message, claim.loops, f"claim at most {MAX_ROUNDS}")
     for k in range(loop.size):
         variables = {n: a[k : k + 1] for n, a in loop.variables.items()}
         at = ", ".join(f"{n} = {a[0]}" for n, a in variables.items())
@@ -217,9 +216,8 @@ def _check_size(claim: Claim, shape: Shape) -> None:
     except InputError as error:
         raise error.at(claim.span) from None
     if size > MAX_ENTRIES:
-        raise InputError(
-            f"`{claim.text}` has {size:,} entries", claim.span, "a pullback x.grad = … is as large as x alone"
-        )
+        hint = "a pullback x.grad = … is as large as x alone"
+        raise InputError(f"`{claim.text}` has {size:,} entries", claim.span, hint)
 
 
 def _called(claim: Claim, name: str, scope: Mapping[str, Node], single: bool) -> str | None:
@@ -239,12 +237,11 @@ def _yours(claim: Claim, scope: Mapping[str, Node], loop: Loop | None, whole: Sh
     for cotangent, alias in claim.aliases.items():
         if alias not in scope:
             tree = next(n for n in claim.expression.names if n.id == alias)
-            span = claim.expression.span(tree)
+            place = claim.expression.span(tree)
+            span = Span(claim.span.source, place.start, place.end)
             known = ", ".join(f"`{n}`" for n in scope if n == "v" or n.endswith(".v"))
             only = f"those here are {known}" if known else "they are for the pullback, x.grad = …"
-            raise InputError(
-                f"`{cotangent}` is not a cotangent here", Span(claim.span.source, span.start, span.end), only
-            )
+            raise InputError(f"`{cotangent}` is not a cotangent here", span, only)
     try:
         node = build(claim.expression, scope) if loop is None else build_rounds(claim.expression, loop, scope)
     except InputError as error:
@@ -261,11 +258,9 @@ def _yours(claim: Claim, scope: Mapping[str, Node], loop: Loop | None, whole: Sh
     wanted = "a scalar" if not shape else f"of shape {shape}"
     kind = "a scalar" if not own else f"of shape {own}"
     of_round = "the formula is that of one round" + (": an element is `x[i]`" if own else "")
-    raise InputError(
-        f"`{claim.text}` is {wanted}, and your formula is {kind}",
-        Span(claim.span.source, where.start, where.end),
-        _advice(own, shape, claim, above, scope) if loop is None else of_round,
-    )
+    hint = _advice(own, shape, claim, above, scope) if loop is None else of_round
+    span = Span(claim.span.source, where.start, where.end)
+    raise InputError(f"`{claim.text}` is {wanted}, and your formula is {kind}", span, hint)
 
 
 def _advice(yours: Shape, shape: Shape, claim: Claim, above: Shape, scope: Collection[str]) -> str:

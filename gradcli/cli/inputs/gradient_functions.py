@@ -38,10 +38,8 @@ def gradient_cases(system: System, gradient: Subsystem, graph: Graph, points: Se
     parameters = list(gradient.parameters)
     meant = parameters if set(parameters) <= graph.inputs.keys() else order[: len(parameters)]
     if len(meant) < len(parameters):
-        raise InputError(
-            f"`{gradient.label}` has {len(parameters)} parameters, and the function has {len(order)}",
-            text=gradient.label,
-        )
+        message = f"`{gradient.label}` has {len(parameters)} parameters, and the function has {len(order)}"
+        raise InputError(message, text=gradient.label)
     nodes = gradient.build({p: graph.inputs[n] for p, n in zip(parameters, meant, strict=True)}, {})
     check_branches([gradient], graph, points)
     called = f"{gradient.label.rpartition(':')[2]}({', '.join(parameters)})"
@@ -98,9 +96,8 @@ def _keyed(
     for x, parts in about.items():
         shape = (*base.shape, *graph.inputs[x].shape)
         several = len(parts) > 1 and sum(p.size for p in parts) == math.prod(shape)
-        whole.append(
-            (x, reshape(concatenate([reshape(p, (p.size,)) for p in parts], 0), shape) if several else parts[0])
-        )
+        flat = [reshape(p, (p.size,)) for p in parts]
+        whole.append((x, reshape(concatenate(flat, 0), shape) if several else parts[0]))
     return whole
 
 
@@ -135,12 +132,9 @@ def _about(
     if len(results) > len(order):
         elements = sum(r.size for r in results.values())
         inputs = ", ".join(f"{x} of shape {graph.inputs[x].shape}" for x in order)
-        raise InputError(
-            f"`{label}` returns {len(results)} results, of {elements} elements together, "
-            f"which are not the derivatives by the inputs",
-            hint=f"the inputs are {inputs}" + f", and what is differentiated has shape {base.shape}" * bool(base.shape),
-            text=label,
-        )
+        some = f"`{label}` returns {len(results)} results, of {elements} elements together"
+        hint = f"the inputs are {inputs}" + f", and what is differentiated has shape {base.shape}" * bool(base.shape)
+        raise InputError(f"{some}, which are not the derivatives by the inputs", hint=hint, text=label)
     return order[k]
 
 
@@ -151,10 +145,8 @@ def _case(graph: Graph, y: str, base: Node, x: str, yours: Node, said: str) -> C
         yours = const(yours.value, truth.shape)
     if yours.shape != truth.shape:
         hint = f"the shape of `{y}` is followed by that of `{x}`" if base.shape else "a gradient has that of its input"
-        raise InputError(
-            f"d{y}/d{x} has shape {truth.shape}, and what `{said}` returns has shape {yours.shape}",
-            hint="is it transposed?" if yours.shape == truth.shape[::-1] else hint,
-        )
+        message = f"d{y}/d{x} has shape {truth.shape}, and what `{said}` returns has shape {yours.shape}"
+        raise InputError(message, hint="is it transposed?" if yours.shape == truth.shape[::-1] else hint)
     truths = Graph.of(graph.inputs, {"": truth}, names=graph.names)
     return Case(f"d{y}/d{x}", said, truths, base, by, truth, yours)
 
@@ -165,9 +157,8 @@ def needs_point(parts: Sequence[Subsystem]) -> None:
     Errors: `InputError`.
     """
     if any(getattr(part, "conditions", ()) for part in parts):
-        raise InputError(
-            "the function branches on values, and is checked at points that you give", hint="give one or more: --at x=1"
-        )
+        message = "the function branches on values, and is checked at points that you give"
+        raise InputError(message, hint="give one or more: --at x=1")
 
 
 def checked_functions(

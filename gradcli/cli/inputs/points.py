@@ -86,11 +86,8 @@ def _check_shapes(which: str, point: Named, wanted: Mapping[str, Shape], options
     for name, shape in wanted.items():
         if point[name].shape != shape:
             at = [a.span for option in options for a in option.assignments if a.name == name]
-            raise InputError(
-                f"{which} has `{name}` of shape {point[name].shape}, but its shape is {shape}",
-                at[0] if at else None,
-                "all points have the same shapes",
-            )
+            message = f"{which} has `{name}` of shape {point[name].shape}, but its shape is {shape}"
+            raise InputError(message, at[0] if at else None, "all points have the same shapes")
 
 
 def _missing_values(which: str, missing: Mapping[str, Shape], option: str, assigned: Iterable[str]) -> InputError:

@@ -162,11 +162,9 @@ def _for_one(v: Array, name: str, output: Node, strict: bool, notes: Notes) -> l
         raise InputError(_mismatch(v, name, output.shape), hint=hint)
     if v.size == 1:
         return [{name: v.reshape(())}]
-    notes.add(
-        "note",
-        f"v has shape {v.shape} and {name} is a scalar: one backward call for each entry, accumulated."
-        "\n  One call with such a v: an error in today's PyTorch, as with `--strict`; old versions made these calls.",
-    )
+    calls = f"v has shape {v.shape} and {name} is a scalar: one backward call for each entry, accumulated."
+    one = "One call with such a v: an error in today's PyTorch, as with `--strict`; old versions made these calls."
+    notes.add("note", f"{calls}\n  {one}")
     return [{name: np.asarray(entry)} for entry in v.reshape(-1)]
 
 

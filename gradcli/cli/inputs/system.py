@@ -68,9 +68,8 @@ def read_sources(options: SystemOptions, points: str | None = None, stdin_has_v:
         if reserved or sys.stdin is None or is_terminal(sys.stdin):
             hint = f'for example: gradcli {click.get_current_context().info_name} "y=x**2"'
             for option, text in reserved:
-                raise option_error(
-                    option, f"no system is given: standard input is read for {option} {text}", hint, text
-                )
+                message = f"no system is given: standard input is read for {option} {text}"
+                raise option_error(option, message, hint, text)
             raise InputError("no system is given", hint=hint)
         files = ("-",)
     if files.count("-") + len(reserved) > 1:
@@ -94,9 +93,8 @@ def _without_claims(source: Source) -> Source:
 
     (rest,), claims = read_claims([source])
     if claims and source.label is None:
-        raise InputError(
-            "a claim is for `gradcli check`", claims[0].span, "it takes the same system; here, leave the claim out"
-        )
+        hint = "it takes the same system; here, leave the claim out"
+        raise InputError("a claim is for `gradcli check`", claims[0].span, hint)
     return rest
 
 

@@ -18,13 +18,12 @@ from typing import Any
 
 import numpy as np
 
-from gradcli.data.block import Block, Missing, Reading
+from gradcli.data.block import MISSING_HINT, Block, Missing, Reading
 from gradcli.data.columns import Header, Picked, element
 from gradcli.data.mistakes import about_file, quoted
 from gradcli.data.text_files import UTF8, Rows, TextPoints, chunks
 from gradcli.errors import InputError
 from gradcli.graph.array import Array
-from gradcli.graph.shapes import Shape
 
 _SNIFFED = 2**16  # bytes of the header; the standard library takes no longer cell without being asked
 _ARROW_BLOCK = 2**20  # bytes that one of pyarrow's threads parses at a time
@@ -148,8 +147,7 @@ def _row(row: list[str], picked: Picked, label: str, line: int, table: Table) ->
             numbers.append(math.nan if is_missing and policy == "nan" else number_in(row[position]))
         except InputError as error:
             message = f"{label}, line {line}, column {quoted(name)}: {error.message}"
-            hint = "--missing skip leaves such points out, --missing nan reads nan" if is_missing else error.hint
-            raise InputError(message, hint=hint) from None
+            raise InputError(message, hint=MISSING_HINT if is_missing else error.hint) from None
     return numbers
 
 
@@ -201,14 +199,13 @@ def _unsigned_nan(numbers: Array) -> Array:
 class CsvPoints(TextPoints):
     """Points in a CSV file, or on standard input."""
 
-    columns: Sequence[str]
     _chunks: Iterator[tuple[int, bytes]]
 
     def _begin(self, how: Reading) -> None:
         self._chunks = chunks(self._file, self._label)
         self.columns = self._read_header(how.headers)
         self._header = Header.of(self.columns, self._label, how)
-        self.shapes: dict[str, Shape] = self._header.shapes
+        self.shapes = self._header.shapes
 
     def _read_header(self, headers: Collection[str]) -> list[str]:
         """Return the names of the columns, detect the delimiter, and return unread bytes to the chunks.
@@ -236,18 +233,14 @@ class CsvPoints(TextPoints):
             rest = rows.rest()
             self._chunks = chain([(rows.line, rest)] if rest else [], self._chunks)
             return names
-        raise about_file(
-            self._label, "is empty", "its first line names the columns: x0,x1 or x[0],x[1]; each row is a point"
-        )
+        hint = "its first line names the columns: x0,x1 or x[0],x[1]; each row is a point"
+        raise about_file(self._label, "is empty", hint)
 
     def blocks(self, names: Sequence[str], size: int) -> Iterator[Block]:
         """Yield the values of those variables, in blocks of 1 to `size` points."""
-        return self._blocks(self._header.pick(names), size)
-
-    def _blocks(self, picked: Picked, size: int) -> Iterator[Block]:
-        for columns in self._columns(picked, size):
-            for start in range(0, len(columns[0]), size):
-                yield picked.block([column[start : start + size] for column in columns])
+        picked = self._header.pick(names)
+        parts = ((some, k) for some in self._columns(picked, size) for k in range(0, len(some[0]), size))
+        return (picked.block([column[k : k + size] for column in some]) for some, k in parts)
 
     def _columns(self, picked: Picked, size: int) -> Iterator[list[Array]]:
         """Yield the columns that were picked, a chunk at a time, each by pyarrow's parser where that is certain."""

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from itertools import chain
 from typing import Any, BinaryIO
 
+import numpy as np
+
 from gradcli.data.block import Names, columns_of
 from gradcli.data.csv.cells import cell, line
-from gradcli.data.numbers import rows_of
 from gradcli.data.text_files import UTF8
 from gradcli.errors import InputError
 from gradcli.graph.array import Array
@@ -18,6 +20,8 @@ from gradcli.graph.shapes import Shape
 from gradcli.text.plain import print_utf8
 
 _CELLS = 2**18  # that are text at a time
+_FEW = 2**15  # numbers, which are written before pyarrow is imported, or by a thread at a time
+_WIDE = 500  # columns: pyarrow has objects for each
 
 
 class CsvWriter:
@@ -66,11 +70,32 @@ def _texts(columns: Sequence[Array]) -> Iterator[Any]:
         some = [column[start : start + step] for column in columns]
         rows = rows_of(some)
         if rows is None:
-            yield "\n".join([*map(",".join, zip(*map(_cells, some), strict=True)), ""]).encode(*UTF8)
-        else:
-            yield from rows
+            texts = (map(cell if column.dtype == object else repr, column.tolist()) for column in some)
+            rows = ["\n".join([*map(",".join, zip(*texts, strict=True)), ""]).encode(*UTF8)]
+        yield from rows
 
 
-def _cells(column: Array) -> Iterable[str]:
-    """Return the texts of some numbers, or of values that were copied."""
-    return map(cell if column.dtype == object else repr, column.tolist())
+def rows_of(columns: Sequence[Array]) -> list[Any] | None:
+    """Return the rows of some columns of numbers, in buffers of many lines that pyarrow writes.
+
+    None where pyarrow is not worth its import or not installed, and for values that were copied.
+    """
+    few = len(columns) * len(columns[0]) < _FEW or len(columns) > _WIDE
+    if few or any(column.dtype == object for column in columns):
+        return None
+    try:
+        import pyarrow as pa
+        import pyarrow.csv as arrow
+    except ImportError:
+        return None
+
+    def rows(start: int) -> Any:
+        some = [pa.array(np.ascontiguousarray(column[start : start + step])) for column in columns]
+        lines = pa.BufferOutputStream()
+        table = pa.table(some, names=[*map(str, range(len(some)))])
+        arrow.write_csv(table, lines, arrow.WriteOptions(include_header=False, batch_size=step))
+        return lines.getvalue()
+
+    step = max(1, _FEW // len(columns))
+    with ThreadPoolExecutor() as threads:
+        return [*threads.map(rows, range(0, len(columns[0]), step))]

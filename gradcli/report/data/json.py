@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
 from itertools import chain, repeat
 from typing import Any
@@ -42,6 +42,19 @@ def pieces(result: Answer) -> list[str | Array]:
         else:
             merged.append(piece)
     return merged
+
+
+def lines_of(pieces: Sequence[str | Array]) -> str:
+    """Return the lines that have these pieces one behind the other; without a column there is one line.
+
+    >>> print(lines_of(["x = ", np.array([1.0, 1e-05]), ";"]))
+    x = 1.0;
+    x = 1e-05;
+    """
+    columns = {id(p): p if p.dtype == object else [*map(repr, p.tolist())] for p in pieces if not isinstance(p, str)}
+    line = "".join(p.replace("%", "%%") if isinstance(p, str) else "%s" for p in pieces)
+    rows = zip(*(columns[id(p)] for p in pieces if not isinstance(p, str)), strict=True) if columns else [()]
+    return "\n".join(map(line.__mod__, rows))
 
 
 def _pieces(value: Any, formula: Callable[[Any], str], columns: dict[int, list[str | Array]]) -> Iterator[str | Array]:
