@@ -126,10 +126,8 @@ def _single(graph: Graph) -> Node:
     Errors: `InputError` where there are several.
     """
     if sum(y.size for y in graph.outputs.values()) != 1:
-        raise InputError(
-            "only a single number has a gradient without v",
-            hint=f"v has a weight for each result: v={{'{next(iter(graph.outputs))}': …}}; or compile(jacobian(f))",
-        )
+        hint = f"v has a weight for each result: v={{'{next(iter(graph.outputs))}': …}}; or compile(jacobian(f))"
+        raise InputError("only a single number has a gradient without v", hint=hint)
     return next(iter(graph.outputs.values()))
 
 

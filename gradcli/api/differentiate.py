@@ -241,10 +241,8 @@ def result_node(result: Any, kind: str) -> Node:
         raise InputError(f"the function returns a {type(result).__name__}, not a number to differentiate")
     y = number(array)
     if kind in ("grad", "value_and_grad", "hessian") and y.size != 1:
-        raise InputError(
-            f"a gradient is that of a scalar, and the function returns an array of shape {y.shape}",
-            hint="take its sum, or `jacobian`",
-        )
+        message = f"a gradient is that of a scalar, and the function returns an array of shape {y.shape}"
+        raise InputError(message, hint="take its sum, or `jacobian`")
     return y
 
 

@@ -376,10 +376,8 @@ def cotangents_of(graph: Graph, v: Mapping[str, Any] | None) -> dict[str, Any]:
     if v is None:
         name, y = next(iter(outputs.items()))
         if len(outputs) > 1 or y.size != 1:
-            raise InputError(
-                "only a single scalar output has a gradient without v",
-                hint=f"v has a weight for each element of an output: v={{'{name}': …}}",
-            )
+            hint = f"v has a weight for each element of an output: v={{'{name}': …}}"
+            raise InputError("only a single scalar output has a gradient without v", hint=hint)
         return {name: np.ones(y.shape)}
     for name in v:
         if name not in outputs:

@@ -187,9 +187,8 @@ class ExplorerApp(App[None]):
         self.set_timer(_QUIET, lambda: self._start() if request == self.request else self._wait(self.request))
 
     def _start(self) -> None:
-        Thread(
-            target=self._make_page, args=(self.request, self.explorer.state, self._page_settings()), daemon=True
-        ).start()
+        wanted = (self.request, self.explorer.state, self._page_settings())
+        Thread(target=self._make_page, args=wanted, daemon=True).start()
 
     def _make_page(self, request: int, state: State, settings: PageSettings) -> None:
         """Make the page with its formulas, in a thread of its own."""
@@ -255,9 +254,8 @@ class ExplorerApp(App[None]):
         """Return the help of the keys, in lines."""
         result = [Text(no_wrap=True)]
         for key, what in (*self.keys[:-1], *[("PgDn", self.more)] * bool(self.more), self.keys[-1]):
-            entry = Text.assemble(
-                (_PLAIN_KEYS.get(key, key) if not self.setting.unicode else key, "bold"), f" {what}  "
-            )
+            name = key if self.setting.unicode else _PLAIN_KEYS.get(key, key)
+            entry = Text.assemble((name, "bold"), f" {what}  ")
             if result[-1].cell_len + entry.cell_len > self.size.width:
                 result.append(Text(no_wrap=True))
             result[-1].append_text(entry)
@@ -350,9 +348,8 @@ class ExplorerApp(App[None]):
         if state.losses and not self.query_one("#notice").display:
             losses = [rounded(loss, 6) for loss in (*state.losses[-3:], self.explorer.loss_at())]
             more = "… → " * (len(state.losses) > 3)
-            self.tell(
-                f"step {len(state.losses)} of gradient descent: {self.explorer.loss} = {more}{' → '.join(losses)}"
-            )
+            step = f"step {len(state.losses)} of gradient descent"
+            self.tell(f"{step}: {self.explorer.loss} = {more}{' → '.join(losses)}")
 
     def action_guide(self) -> None:
         """Show the page of the guide on what is in focus."""
@@ -364,9 +361,8 @@ class ExplorerApp(App[None]):
             return "accumulation"
         if any("no derivative" in note for note in self.page.notes):
             return "corners"
-        return {COTANGENT: "gradient-argument", RATE: "zero-grad"}.get(
-            self.focused_field.kind, "vector-jacobian-product"
-        )
+        of_kind = {COTANGENT: "gradient-argument", RATE: "zero-grad"}
+        return of_kind.get(self.focused_field.kind, "vector-jacobian-product")
 
     def action_page(self, count: int) -> None:
         """Scroll the page by a screen."""

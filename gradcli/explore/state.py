@@ -202,9 +202,8 @@ class Explorer:
         state = self.state
         known = state.at if at.kind == INPUT else state.v
         if at.at is None and "=" not in text and not text.strip().startswith(("[", "@")):
-            raise InputError(
-                f"`{at.name}` has {self.array(at).size:,} elements", hint="type an element and its value: [3]=0.5"
-            )
+            hint = "type an element and its value: [3]=0.5"
+            raise InputError(f"`{at.name}` has {self.array(at).size:,} elements", hint=hint)
         for name, index, value in typed_values(at, text, known):
             state = self._with(state, at.kind, name, index, value)
         self.units.pop(at, None)

@@ -69,7 +69,7 @@ def answers(question: str, count: int = 3) -> list[Hit]:
     message = find(question)
     best = [] if message is None else [message]
     try:
-        scores = _index().scores(question[:_QUESTION])
+        scores = _Index().scores(question[:_QUESTION])
     except sqlite3.OperationalError:  # no such module: fts5
         return best
     for hit in sorted(scores, key=lambda hit: -scores[hit]):
@@ -128,10 +128,6 @@ def _hits() -> list[Hit]:
 
 
 @cache
-def _index() -> _Index:
-    return _Index()
-
-
 class _Index:
     """The sections in a table of FTS5's; its rows are counted from 1, as SQLite does."""
 

@@ -12,8 +12,7 @@ from gradcli.graph.operations import OPERATIONS
 from gradcli.graph.shapes import size_of
 from gradcli.notation.latex_arrays import ARRAYS, side_by_side
 from gradcli.notation.latex_writer import ALL, LETTERS, SIGNS, LatexNodeWriter, applied, call, function, setting
-from gradcli.notation.one_hot import one_hot_of
-from gradcli.notation.writer import EXTREMA, SETTINGS, Binds, Rule, Written, settings_of, through
+from gradcli.notation.writer import EXTREMA, SETTINGS, Binds, Rule, Written, one_hot_of, settings_of, through
 
 _COMPARISONS = ("<", "<=", ">", ">=", "==", "!=")
 
@@ -108,17 +107,13 @@ def _mod(w: LatexNodeWriter, node: Node) -> Written:
     return Written(rf"{w.argument(a, Binds.ATOM)} \bmod {w.argument(b, Binds.ATOM)}", Binds.CONDITION)
 
 
-def _letter(op: str) -> Rule:
-    return lambda w, node: applied(w.latex.symbol(LETTERS[op], op), w.arguments(node))
+def _letter(op: str, before: str = "") -> Rule:
+    return lambda w, node: applied(before + w.latex.symbol(LETTERS[op], op), w.arguments(node))
 
 
 def _polygamma(w: LatexNodeWriter, node: Node) -> Written:
     order, x = map(w.name, w.plain(node))
     return applied(rf"{w.latex.symbol(LETTERS[node.op], node.op)}^{{({order})}}", [x])
-
-
-def _lgamma(w: LatexNodeWriter, node: Node) -> Written:
-    return applied(rf"\log {w.latex.symbol(LETTERS['gamma'], 'gamma')}", w.arguments(node))
 
 
 # Reductions: over the elements, each written at the index of the sum
@@ -178,7 +173,7 @@ LATEX: dict[str, Rule] = {op: rule for op, row in OPERATIONS.items() if (rule :=
     "gamma": _letter("gamma"),
     "digamma": _letter("digamma"),
     "polygamma": _polygamma,
-    "lgamma": _lgamma,
+    "lgamma": _letter("gamma", r"\log "),
     "sum": _sum,
     "mean": _mean,
     "prod": _over(r"\prod", Binds.POWER),

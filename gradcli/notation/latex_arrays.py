@@ -68,10 +68,8 @@ def exact_number(value: Constant) -> Written:
         parts = [latex_number(part) for part in quotient(abs(value))]
         sign = "-" if value < 0 else ""
         return Written(rf"{sign}\frac{{{parts[0]}}}{{{parts[1]}}}", Binds.SUM if sign else Binds.POWER)
-    text = exact_text(value)
-    text = {"pi": r"\pi", "e": r"\mathrm{e}", "inf": r"\infty", "-inf": r"-\infty", "nan": r"\mathrm{nan}"}.get(
-        text, text
-    )
+    signs = {"pi": r"\pi", "e": r"\mathrm{e}", "inf": r"\infty", "-inf": r"-\infty", "nan": r"\mathrm{nan}"}
+    text = signs.get(exact_text(value), exact_text(value))
     written = latex_number(text)
     return Written(written, Binds.SUM if text[0] == "-" else Binds.ATOM if written == text else Binds.PRODUCT)
 
@@ -81,9 +79,8 @@ def exact_number(value: Constant) -> Written:
 
 def _index(w: LatexNodeWriter, node: Node) -> Written:
     (x,) = node.args
-    return Written(
-        w.latex.indexed(w.argument(x, Binds.ATOM), _slices(subscript(node.settings[0], x.shape)).replace(", ", ","))
-    )
+    key = _slices(subscript(node.settings[0], x.shape)).replace(", ", ",")
+    return Written(w.latex.indexed(w.argument(x, Binds.ATOM), key))
 
 
 def _slices(key: str) -> str:
@@ -146,9 +143,8 @@ def _concatenate(w: LatexNodeWriter, node: Node) -> Written:
 
 def _joined(w: LatexNodeWriter, node: Node) -> Written:
     names = [*map(w.name, node.args[: w.shown]), *[r"\dots"] * (len(node.args) > w.shown)]
-    return applied(
-        rf"\operatorname{{{node.op}}}", names, *([setting("axis", node.settings[0])] if node.settings[0] else [])
-    )
+    (axis,) = node.settings
+    return applied(rf"\operatorname{{{node.op}}}", names, *([setting("axis", axis)] if axis else []))
 
 
 def _scatter(w: LatexNodeWriter, node: Node) -> Written:

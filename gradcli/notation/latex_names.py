@@ -9,11 +9,11 @@ from collections.abc import Iterable
 from gradcli.graph.names import NAME, AdjointName, ElementName, array_name, bar
 from gradcli.text.wrapping import visible
 
-_GREEK = {c: unicodedata.name(c).split()[-1].lower().replace("lamda", "lambda") for c in "αβγδεζηθικλμνξπρστυφχψω"}
-_GREEK |= {c.upper(): _GREEK[c].capitalize() for c in "γδθλξπσυφψω"} | {"ς": "varsigma"}
-_SPELLED = {name: name for name in _GREEK.values()} | {"eps": "varepsilon"}
+GREEK = {c: unicodedata.name(c).split()[-1].lower().replace("lamda", "lambda") for c in "αβγδεζηθικλμνξπρστυφχψω"}
+GREEK |= {c.upper(): GREEK[c].capitalize() for c in "γδθλξπσυφψω"} | {"ς": "varsigma"}
+_SPELLED = {name: name for name in GREEK.values()} | {"eps": "varepsilon"}
 _SPELLED |= {name: name for name in ("varepsilon", "vartheta", "varpi", "varrho", "varphi")}
-_GREEK |= {"ε": "varepsilon", "φ": "varphi"}
+GREEK |= {"ε": "varepsilon", "φ": "varphi"}
 _CONSTANTS = ("pi", "π")  # as variables they are not to look like the number
 ACCENTS = {
     "\u0300": "grave", "\u0301": "acute", "\u0302": "hat", "\u0303": "tilde", "\u0304": "bar", "\u0306": "breve",
@@ -207,9 +207,9 @@ def _letters(name: str) -> list[str]:
 def _letter(letter: str) -> str:
     """Return a letter with its accents as LaTeX for math mode; what is neither Latin nor Greek is text in it."""
     base, *accents = list(unicodedata.normalize("NFD", letter))
-    if not (base.isascii() or base in _GREEK) or any(a not in ACCENTS for a in accents):
+    if not (base.isascii() or base in GREEK) or any(a not in ACCENTS for a in accents):
         return rf"\text{{{letter}}}"
-    written = rf"\{_GREEK[base]} " if base in _GREEK else base.replace("_", r"\_")
+    written = rf"\{GREEK[base]} " if base in GREEK else base.replace("_", r"\_")
     for accent in accents:
         written = rf"\{ACCENTS[accent]}{{{written.rstrip()}}}"
     return written

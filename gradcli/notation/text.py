@@ -16,7 +16,6 @@ from gradcli.graph.operation import Operation, Precedence
 from gradcli.graph.operations import OPERATIONS
 from gradcli.graph.shapes import Shape
 from gradcli.notation.numbers import quotient, shape_text, whole_text
-from gradcli.notation.one_hot import one_hot_of
 from gradcli.notation.writer import (
     EXTREMA,
     SETTINGS,
@@ -25,6 +24,7 @@ from gradcli.notation.writer import (
     Writer,
     Written,
     called,
+    one_hot_of,
     options_of,
     settings_of,
     spread_argument,

@@ -36,9 +36,8 @@ def exit_status(error: SystemExit) -> int:
     """
     code = error.code
     if code is None or isinstance(code, int):
-        return (
-            (code or 0) if abs(code or 0) < 2**63 else -1
-        ) & 0xFF  # of an integer beyond C's `long`, Python takes -1
+        number = code or 0
+        return (number if abs(number) < 2**63 else -1) & 0xFF  # of an integer beyond C's `long`, Python takes -1
     print(code, file=sys.stderr)
     return 1
 

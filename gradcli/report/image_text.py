@@ -56,10 +56,8 @@ def _beside(titles: Sequence[list[str]], bodies: Sequence[list[str]]) -> list[st
     most = max(map(len, titles))
     panels = [[*[""] * (most - len(title)), *title, *body] for title, body in zip(titles, bodies, strict=True)]
     sizes = [max(cells(unstyle(line)) for line in panel) for panel in panels]
-    padded = [
-        [line + " " * (n - cells(unstyle(line))) for line in panel] for panel, n in zip(panels, sizes, strict=True)
-    ]
-    rows = zip_longest(*padded)
+    pairs = zip(panels, sizes, strict=True)
+    rows = zip_longest(*([line + " " * (n - cells(unstyle(line))) for line in panel] for panel, n in pairs))
     return [GAP.join(b or " " * n for b, n in zip(row, sizes, strict=True)).rstrip(" ") for row in rows]
 
 

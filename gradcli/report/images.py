@@ -32,9 +32,8 @@ def reduced(panel: Panel, rows: int, columns: int) -> Panel:
 def _pooled(pixels: Array, size: int, signed: bool) -> Array:
     """Return the pixels of squares; those at the lower and right edge may be cut."""
     height, width = (-(-n // size) for n in pixels.shape[:2])
-    squares = [
-        [pixels[i * size : (i + 1) * size, j * size : (j + 1) * size] for j in range(width)] for i in range(height)
-    ]
+    rows = [pixels[i * size : (i + 1) * size] for i in range(height)]
+    squares = [[row[:, j * size : (j + 1) * size] for j in range(width)] for row in rows]
     return np.array([[_strongest(square) if signed else square.mean(axis=(0, 1)) for square in row] for row in squares])
 
 

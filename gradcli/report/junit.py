@@ -37,9 +37,8 @@ def _suite(name: str, result: CheckResult | InputError) -> ET.Element:
     failures = sum(v.verdict != "right" for v in result.verdicts)
     suite = ET.Element("testsuite", {"name": name, "tests": str(len(result.verdicts)), "failures": str(failures)})
     for verdict in result.verdicts:
-        case = ET.SubElement(
-            suite, "testcase", {"classname": "gradcli.check", "name": f"{verdict.claim} = {verdict.said}"}
-        )
+        named = {"classname": "gradcli.check", "name": f"{verdict.claim} = {verdict.said}"}
+        case = ET.SubElement(suite, "testcase", named)
         if verdict.verdict != "right":
             failure = ET.SubElement(case, "failure", {"type": verdict.verdict, "message": verdict.why})
             failure.text = "\n".join(_details(verdict))

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import unicodedata
 
+from gradcli.notation.latex_names import GREEK
+
 # Signs, as they are written in math mode.
 SIGNS = {
     "∂": r"\partial", "·": r"\cdot", "×": r"\times", "ᵀ": r"^{\top}", "Σ": r"\Sigma", "→": r"\to", "←": r"\gets",
@@ -27,8 +29,8 @@ ACCENTS = {
     "\u0307": r"\.", "\u0308": r"\"", "\u030a": r"\r", "\u030b": r"\H", "\u030c": r"\v", "\u0327": r"\c",
 }  # fmt: skip
 _SCRIPTS = {"<super>": "^", "<sub>": "_"}
-# Greek capitals that have commands of their own; the others look like Latin ones.
-_CAPITALS = {*("GAMMA", "DELTA", "THETA", "LAMDA", "XI", "PI", "SIGMA", "UPSILON", "PHI", "PSI", "OMEGA")}
+# Greek letters that look like Latin ones, and have no command of their own.
+_LATIN = dict(zip("ΑΒΕΖΗΙΚΜΝΟΡΤΧο", "ABEZHIKMNOPTXo", strict=True))
 
 
 def letter(c: str) -> str:
@@ -41,7 +43,8 @@ def letter(c: str) -> str:
         return TEXT[c]
     if c in ACCENTS:
         return ACCENTS[c] + "{}"
-    math = MATHEMATICAL.get(c) or _greek(c)
+    greek = rf"\{GREEK[c]}" if c in GREEK else rf"\mathrm{{{_LATIN[c]}}}" if c in _LATIN else ""
+    math = MATHEMATICAL.get(c) or greek
     first, *rest = [*unicodedata.decomposition(c).split(), ""]
     base = chr(int(rest[0], 16)) if first in _SCRIPTS else ""
     if not math and base.isascii() and base.isalnum():
@@ -56,16 +59,3 @@ def letter(c: str) -> str:
 
 def _of_code(code: str) -> str:
     return chr(int(code, 16)) if code and not code.startswith("<") else ""
-
-
-def _greek(c: str) -> str:
-    """Return the command of a Greek letter, or the Latin letter that looks like it; nothing for another letter."""
-    name = unicodedata.name(c, "")
-    size, _, plain = name.removeprefix("GREEK ").partition(" LETTER ")
-    if not name.startswith("GREEK ") or size not in ("SMALL", "CAPITAL") or " " in plain:
-        return ""
-    if plain == "OMICRON" or (size == "CAPITAL" and plain not in _CAPITALS):
-        latin = {"ETA": "H", "RHO": "P", "CHI": "X"}.get(plain, plain[0])
-        return rf"\mathrm{{{latin if size == 'CAPITAL' else latin.lower()}}}"
-    command = "lambda" if plain == "LAMDA" else plain.lower()
-    return "\\" + (command.capitalize() if size == "CAPITAL" else command)

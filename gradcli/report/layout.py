@@ -84,7 +84,8 @@ def table(rows: Sequence[Row], width: int) -> list[list[str]]:
     room = width - gaps * len(gap)
     if sum(sizes) <= room:
         return _laid_out(rows, sizes, gap)
-    least = _unbreakable(rows, len(sizes))
+    pieces = ([cells(part) for row in rows for part in broken(row[k], _LEAST)] for k in range(len(sizes)))
+    least = [max(_LEAST, *widths) for widths in pieces]  # of what cannot be broken
     tried = [_narrowed(sizes, room, least)]
     if gaps > 1:  # a few words at the end take two lines rather than numbers do
         last = min(sizes[-1], max(_WORDS, least[-1]))
@@ -105,12 +106,6 @@ def _laid_out(rows: Sequence[Row], sizes: Sequence[int], gap: str) -> list[list[
         lines = zip(*(part + [""] * (height - len(part)) for part in parts), strict=True)
         result.append([gap.join(map(pad, line, sizes)).rstrip() for line in lines])
     return result
-
-
-def _unbreakable(rows: Sequence[Row], count: int) -> list[int]:
-    """Return for each column the width of what cannot be broken in it."""
-    pieces = [[cells(piece) for row in rows for piece in broken(row[k], _LEAST)] for k in range(count)]
-    return [max(_LEAST, *result) for result in pieces]
 
 
 def _narrowed(sizes: Sequence[int], room: int, least: Sequence[int]) -> list[int]:

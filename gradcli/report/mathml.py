@@ -11,6 +11,7 @@ import unicodedata
 from html import escape
 
 from gradcli.notation.latex_names import ACCENTS as MARKS
+from gradcli.notation.latex_names import GREEK
 from gradcli.report.latex_letters import ACCENTS, MATHEMATICAL, TEXT
 
 _TOKEN = re.compile(
@@ -18,7 +19,7 @@ _TOKEN = re.compile(
 )
 _TEXT = re.compile(r"\\[A-Za-z]+|\\.|[{}$~]|[^\\{}$~]+", re.DOTALL)
 
-# Signs; Greek letters are found by their names.
+# Signs.
 _SYMBOLS = {command: sign for sign, command in MATHEMATICAL.items() if command[0] == "\\" and sign not in "Σµϵϕς"} | {
     r"\cdot": "·", r"\times": "×", r"\top": "⊤", r"\le": "≤", r"\ge": "≥", r"\ne": "≠", r"\wedge": "∧", r"\vee": "∨",
     r"\land": "∧", r"\lor": "∨", r"\surd": "√", r"\ll": "≪", r"\gg": "≫", r"\dots": "…", r"\cdots": "⋯", r"\vdots": "⋮",
@@ -27,8 +28,8 @@ _SYMBOLS = {command: sign for sign, command in MATHEMATICAL.items() if command[0
     r"\lVert": "‖", r"\rVert": "‖", r"\vert": "|", r"\bmod": "mod", "~": "\u00a0", r"\sim": "∼",
     r"\propto": "∝", r"\equiv": "≡",
 }  # fmt: skip
-_VARIANTS = {
-    "phi": "ϕ", "varphi": "φ", "epsilon": "ϵ", "varepsilon": "ε", "vartheta": "ϑ", "varsigma": "ς", "varrho": "ϱ",
+_GREEK = {name: letter for letter, name in GREEK.items()} | {
+    "phi": "ϕ", "epsilon": "ϵ", "vartheta": "ϑ", "varpi": "ϖ", "varrho": "ϱ",
 }  # fmt: skip
 _SPACES = {r"\,": "0.17em", r"\:": "0.22em", r"\;": "0.28em", r"\ ": "0.25em", r"\quad": "1em", r"\qquad": "2em"}
 _ACCENTS = {
@@ -197,22 +198,8 @@ def _sign(token: str) -> str:
     if token in _SYMBOLS or not token.startswith("\\"):
         sign = "−" if token == "-" else _SYMBOLS.get(token, token)
         return f"<mo>{sign}</mo>" if sign in _RIGID else f'<mo stretchy="false">{escape(sign)}</mo>'
-    letter = _greek(token[1:])
+    letter = _GREEK.get(token[1:])
     return f"<mi>{letter}</mi>" if letter else _face(token[1:], "")
-
-
-def _greek(name: str) -> str:
-    r"""Return the letter of a command, or nothing.
-
-    >>> _greek("lambda"), _greek("Omega"), _greek("sin")
-    ('λ', 'Ω', '')
-    """
-    size = "CAPITAL" if name[:1].isupper() else "SMALL"
-    letter = "LAMDA" if name.lower() == "lambda" else name.upper()
-    try:
-        return _VARIANTS.get(name) or unicodedata.lookup(f"GREEK {size} LETTER {letter}")
-    except KeyError:
-        return ""
 
 
 def _face(text: str, face: str) -> str:
@@ -271,7 +258,7 @@ def _plain(text: str) -> str:
             accent = _TEXT_ACCENTS[token] + accent
             continue
         if token[:1] == "\\":
-            word = _LETTERS.get(token) or _SYMBOLS.get(token) or _greek(token[1:])
+            word = _LETTERS.get(token) or _SYMBOLS.get(token) or _GREEK.get(token[1:])
             word = word or ("" if token in (r"\ensuremath", r"\allowbreak", r"\text") else token[1:])
         else:
             word = "" if token in ("{", "}", "$") else _SYMBOLS.get(token, token)

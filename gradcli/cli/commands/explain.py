@@ -168,7 +168,5 @@ def _unknown(text: str) -> Exception:
     """Return the error about a text of which the guide has no word."""
     words = " ".join("".join(c if c.isprintable() else " " for c in text).split())
     words = words.replace("`", "'")[:_SHOWN] + "…" * (len(words) > _SHOWN)
-    hint = "`gradcli explain` lists the topics"
-    return InputError(
-        f"the guide has no word of `{words}`" if words else "there is no text to explain", hint=hint, text=words
-    )
+    message = f"the guide has no word of `{words}`" if words else "there is no text to explain"
+    return InputError(message, hint="`gradcli explain` lists the topics", text=words)

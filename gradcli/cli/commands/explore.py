@@ -75,9 +75,8 @@ def check_terminal(instead: str) -> None:
     try:
         import textual  # noqa: F401
     except ImportError:
-        raise InputError(
-            "explore needs the package textual", hint=f'pip install "gradcli[explore]"; or {hint}'
-        ) from None
+        hint = f'pip install "gradcli[explore]"; or {hint}'
+        raise InputError("explore needs the package textual", hint=hint) from None
     if not is_terminal(sys.stderr):  # on which Textual draws
         raise InputError("explore needs a terminal, and standard error is not one", hint=hint)
 

@@ -97,10 +97,6 @@ class RunOptions(NamedTuple):
         return not (self.quiet or self.checks)
 
 
-def _sections(_context: click.Context, _parameter: click.Parameter, value: str) -> tuple[str, ...]:
-    return tuple(filter(None, map(str.strip, value.split(","))))
-
-
 _OPTIONS = (
     click.option("-q", "--quiet", is_flag=True),
     click.option("--all", "every", is_flag=True),
@@ -113,7 +109,12 @@ _OPTIONS = (
     names_option("--open", "Draw the definition of a call in its place: of these calls, or of all.", "NAMES|all"),
     click.option("--explore", "explores", is_flag=True),
     click.option("--torch/--no-torch", "torch", default=None),
-    click.option("--only", metavar="SECTIONS", default="", callback=_sections),
+    click.option(
+        "--only",
+        metavar="SECTIONS",
+        default="",
+        callback=lambda _, __, typed: tuple(filter(None, map(str.strip, typed.split(",")))),
+    ),
 )
 
 

@@ -13,8 +13,7 @@ from gradcli.graph.graph import Graph
 from gradcli.graph.node import Exact, Node, const, elementwise, operand, operands
 from gradcli.graph.operations import OPERATIONS
 from gradcli.graph.shapes import Shape, bare, broadcast_shapes
-from gradcli.notation.one_hot import one_hot_of
-from gradcli.notation.writer import spread_argument
+from gradcli.notation.writer import one_hot_of, spread_argument
 from gradcli.pages.forms.sums import ONE, Algebra, Sum, constant, inverse, scaled, total
 
 _FEW = 12  # elements of an array that is written out: a line

@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator, Sequence
-from itertools import chain
+from itertools import chain, groupby
 
 from gradcli.pages import sections
 from gradcli.pages.results import PLAIN
-from gradcli.report.latex_images import COLOUR, pictures
+from gradcli.report.images import colours, reduced
 from gradcli.report.latex_layout import HEIGHT, WIDTH, height, paged, pieces, sized, table, width
 from gradcli.report.latex_letters import letter
 from gradcli.report.latex_math import LatexWriter, code, escaped
@@ -18,6 +18,11 @@ from gradcli.text.wrapping import program_line, visible
 _COLUMNS = 6  # of a matrix that is written as one
 _LETTERS = 65  # of typewriter type in the text width of an article
 _CELLS = 400  # of a matrix that is shown as one
+_COLOUR = r"\color[RGB]"  # of the package xcolor
+_PIXELS = 32  # of a side of an image
+_SIDE = 96  # points of the longer side
+_BESIDE = 3  # images in a row
+_DIGITS = 3  # of the ends of a scale
 
 
 def render(page: sections.Page, digits: int | None) -> str:
@@ -51,7 +56,7 @@ def document(pages: str) -> str:
     """Return pages as a complete document for pdflatex, xelatex and lualatex."""
     lines = [r"\documentclass{article}", r"\usepackage[margin=2.5cm]{geometry}", r"\usepackage{amsmath}"]
     lines += [r"\setlength{\parindent}{0pt}", r"\setlength{\parskip}{6pt}", r"\allowdisplaybreaks"]
-    lines += [r"\usepackage{xcolor}"] * (COLOUR in pages)
+    lines += [r"\usepackage{xcolor}"] * (_COLOUR in pages)
     lines += [_TIKZ] * (r"\begin{tikzpicture}" in pages)
     # pdflatex knows few letters beyond ASCII by themselves.
     foreign = sorted({c for c in pages if not c.isascii()})
@@ -78,7 +83,7 @@ def _block(block: sections.Block, writer: LatexWriter) -> str:
             program = block.lines if block.whole else [p for n in block.lines for p in program_line(n, _LETTERS)]
             return caption + verbatim(program)
         case sections.Images(panels):
-            return "\n".join(pictures(panels, writer))
+            return "\n".join(_pictures(panels, writer))
 
 
 def verbatim(lines: Sequence[str]) -> str:
@@ -210,3 +215,44 @@ def _cell(cell: str, room: float) -> str:
         return cell
     body = r" \\ ".join([rows[0], *(rf"\quad {row}" for row in rows[1:])])
     return rf"\begin{{array}}[t]{{@{{}}l@{{}}}} {body} \end{{array}}"
+
+
+# Images
+
+
+def _pictures(panels: Sequence[sections.Panel], writer: LatexWriter) -> Iterator[str]:
+    """Yield rows of images beside each other, each with its title above it and its scale below."""
+    scales = LatexWriter(writer.style, _DIGITS)
+    for row in range(0, len(panels), _BESIDE):
+        some = panels[row : row + _BESIDE]
+        yield rf"\[\begin{{array}}{{{'c' * len(some)}}}"
+        yield " & ".join(writer.write(sections.Words(panel.title)) for panel in some) + r" \\"
+        yield " &\n".join(_picture(reduced(panel, _PIXELS, _PIXELS)) for panel in some) + r" \\"
+        yield " & ".join(_scale(panel, scales) for panel in some)
+        yield r"\end{array}\]"
+
+
+def _scale(panel: sections.Panel, writer: LatexWriter) -> str:
+    low, high = (writer.write(sections.Value.of(end)) for end in panel.limits)
+    if panel.signed:
+        return rf"{low}\text{{ (blue) to }}{high}\text{{ (red)}}"
+    return rf"{low}\text{{ (black) to }}{high}\text{{ (white)}}"
+
+
+def _picture(panel: sections.Panel) -> str:
+    """Return an image as a `picture` in which each run of pixels of one colour is a rule.
+
+    Rules overlap a little, or some readers of PDF show lines between them.
+    """
+    pixels = colours(panel)
+    height, width, _ = pixels.shape
+    unit = _SIDE / max(height, width)
+    lines = [rf"\setlength{{\unitlength}}{{{unit:.4g}pt}}\begin{{picture}}({width},{height})"]
+    for k, row in enumerate(pixels.tolist()):
+        column = 0
+        for (red, green, blue), run in groupby(map(tuple, row)):
+            count = len([*run])
+            rule = rf"\rule{{{count * unit + 0.1:.4g}pt}}{{{unit + 0.1:.4g}pt}}"
+            lines.append(rf"\put({column},{height - 1 - k}){{{_COLOUR}{{{red},{green},{blue}}}{rule}}}")
+            column += count
+    return "\n".join([*lines, r"\end{picture}"])

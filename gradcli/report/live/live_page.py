@@ -124,12 +124,7 @@ def _tape(page: LivePage, is_inner: bool = False) -> dict[str, Any]:
     passes = [
         [p.node, p.position, printable(p.rule), _call(p.pull.contribution), _call(p.pull.slope)] for p in page.passes
     ]
-    return {
-        "nodes": nodes,
-        "passes": passes,
-        "inputs": list(page.inputs.values()),
-        "wrt": list(page.wrt),
-    }
+    return {"nodes": nodes, "passes": passes, "inputs": list(page.inputs.values()), "wrt": list(page.wrt)}
 
 
 def _call(call: Any) -> Any:

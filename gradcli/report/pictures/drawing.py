@@ -163,14 +163,9 @@ def _curve(c: Curve, horizontal: bool, passes: Sequence[str]) -> str:
     else:
         bends = f"{x} {start[1]} {x} {end[1]}" if horizontal else f"{start[0]} {y} {end[0]} {y}"
         way = f"C{bends} {end[0]} {end[1]}"
-    head = f'<path class="gg-head" d="{_tip(c.x2, c.y2, horizontal)}"/>' if c.head else ""
+    tip = (-7, -4, "l7 4l-7 4z") if horizontal else (-4, -7, "l4 7l4 -7z")
+    head = f'<path class="gg-head" d="M{short(c.x2 + tip[0])} {short(c.y2 + tip[1])}{tip[2]}"/>' if c.head else ""
     return f'<g class="gg-edge"{marks}><path class="gg-line" d="M{start[0]} {start[1]}{way}"/>{head}</g>'
-
-
-def _tip(x: float, y: float, horizontal: bool) -> str:
-    if horizontal:
-        return f"M{short(x - 7)} {short(y - 4)}l7 4l-7 4z"
-    return f"M{short(x - 4)} {short(y - 7)}l4 7l4 -7z"
 
 
 def _box(sign: Sign, position: Position, end: float) -> Iterator[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 
 from gradcli.files import printable
@@ -11,7 +12,8 @@ from gradcli.report.pictures.render import PLAIN, Options
 
 _LETTERS, _LABEL = 40, 28
 _SHAPES = {LEAF: ('("', '")'), INTERMEDIATE: ('["', '"]'), OUTPUT: ('["', '"]')}
-_PLAIN = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789 .,=+-/()@:")
+# ASCII that Mermaid or Markdown may read as a sign.
+_SIGN = re.compile(r"[^\w .,=+\-/()@:\x80-\U0010ffff]|_", re.ASCII)
 
 
 def render(picture: Picture, digits: int | None, options: Options = PLAIN) -> str:
@@ -45,8 +47,4 @@ def _label(lines: Sequence[str]) -> str:
     >>> _label(["y = x*x < 2", "z"])
     'y = x#42;x #60; 2<br>z'
     """
-    return "<br>".join("".join(map(_letter, printable(line))) for line in lines)
-
-
-def _letter(letter: str) -> str:
-    return letter if letter in _PLAIN or not letter.isascii() else f"#{ord(letter)};"
+    return "<br>".join(_SIGN.sub(lambda sign: f"#{ord(sign[0])};", printable(line)) for line in lines)

@@ -72,9 +72,8 @@ def converter() -> Any:
     try:
         import cairosvg
     except ImportError:
-        raise InputError(
-            "PDF and PNG are written by the package `cairosvg`, which is not installed", hint=_HINT
-        ) from None
+        message = "PDF and PNG are written by the package `cairosvg`, which is not installed"
+        raise InputError(message, hint=_HINT) from None
     except OSError as error:  # the library cairo
         why = str(error).splitlines()[0]
         raise InputError(f"the package `cairosvg` cannot find its library: {why}", hint=_HINT) from None

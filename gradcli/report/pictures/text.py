@@ -58,7 +58,8 @@ class Lanes:
             for lane in ending:
                 self.lanes[lane] = None
             if new < self.most:
-                self._take(new, k if k in last else None)
+                self.lanes += [None] * (new + 1 - len(self.lanes))
+                self.lanes[new] = k if k in last else None
             elif k in last:
                 self.lost += 1
             while self.lanes and self.lanes[-1] is None:
@@ -74,10 +75,6 @@ class Lanes:
             free.append(len(self.lanes))
         middle = sum(read) / len(read) if read else 0
         return min(free, key=lambda lane: abs(lane - middle))
-
-    def _take(self, lane: int, value: int | None) -> None:
-        self.lanes += [None] * (lane + 1 - len(self.lanes))
-        self.lanes[lane] = value
 
     def _line(self, new: int, read: set[int], ending: set[int], sign: str) -> str:
         left, right = min([new, *read]), max([new, *read])

@@ -162,11 +162,9 @@ def _return(times: int, x: float, top: float, high: float) -> Iterator[str]:
 def _check_size(layout: Layout) -> None:
     """Raise an error for a picture that is too large for TeX."""
     if max(layout.width, layout.height) > _LARGEST:
-        raise InputError(
-            f"the picture would be {layout.width:,.0f} by {layout.height:,.0f} points, and TeX measures no more than "
-            f"{_LARGEST:,}",
-            hint="choose some with --outputs; -f svg and -f dot have no such limit",
-        )
+        size = f"{layout.width:,.0f} by {layout.height:,.0f} points, and TeX measures no more than {_LARGEST:,}"
+        hint = "choose some with --outputs; -f svg and -f dot have no such limit"
+        raise InputError(f"the picture would be {size}", hint=hint)
 
 
 def _height(line: _Line) -> float:

@@ -8,7 +8,7 @@ from itertools import combinations
 
 import pytest
 
-from gradcli.report.pictures.order import crossings, ordered
+from gradcli.report.pictures.layers import crossings, ordered
 
 
 def some_layers(seed, layers=7, wide=8):
