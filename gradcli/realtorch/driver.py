@@ -117,7 +117,7 @@ class Session:
                     self.steps.swept(None)
                 self._again += 1
                 if self._again == _REST:
-                    self.rounds.rest()
+                    self.rounds.count = None
                     if self.steps is not None:
                         self.steps.rest()
                 begun = self.rounds.begin(name, _given(name, args, kwargs)) if self.rounds.count is not None else None
@@ -195,8 +195,8 @@ class Session:
             self.reached[site] += 1
             self.recording.last = site
             wanted = self.wants(site, self.reached[site])
-            request = _request(name, args, kwargs, site) if wanted else None
             given = _given(name, args, kwargs)
+            request = _request(name, given, site) if wanted else None
             begun = self.rounds.begin(name, given) if request is None else None
             if request is None:
                 self._again += 1
@@ -314,9 +314,8 @@ def _given(name: str, args: Any, kwargs: Any) -> dict[str, Any]:
     return given
 
 
-def _request(name: str, args: Any, kwargs: Any, site: CallSite) -> Request | None:
+def _request(name: str, given: dict[str, Any], site: CallSite) -> Request | None:
     """Return what a call of `backward` or `grad` asks for; None where PyTorch is about to raise an error."""
-    given = _given(name, args, kwargs)
     if given.get("is_grads_batched"):
         return None
     roots = _sequence(given.get(_ROOTS[name]))

@@ -28,14 +28,10 @@ class Round(NamedTuple):
 
 
 class Rounds:
-    """Looks at calls of `backward` until it rests, and tells of each what it has left in `.grad`."""
+    """Looks at calls of `backward` as long as there is a `count`, and tells it of each what it has left in `.grad`."""
 
     def __init__(self, count: Count | None) -> None:
         self.count = count
-
-    def rest(self) -> None:
-        """Look at no more calls."""
-        self.count = None
 
     def begin(self, name: str, given: dict[str, Any]) -> Round | None:
         """Return a call that is about to run, and is not explained; None of one that is not looked at."""
@@ -76,12 +72,9 @@ class Rounds:
                 old = None if before is None or after is None else array_of(before)
                 if after is not None:
                     norm = math.hypot(norm, float(np.linalg.norm((after if old is None else after - old).reshape(-1))))
-                left.append(Left(id(x), _of_a_point(old), _of_a_point(after), x._version))
+                points = [None if a is None else a[..., None] for a in (old, after)]
+                left.append(Left(id(x), points[0], points[1], x._version))
             self.count(site, done.loss, norm, left, explained)
-
-
-def _of_a_point(a: Any) -> Any:
-    return None if a is None else a[..., None]
 
 
 def _loss(roots: Sequence[torch.Tensor]) -> float | None:
