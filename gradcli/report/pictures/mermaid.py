@@ -13,7 +13,7 @@ from gradcli.report.pictures.render import PLAIN, Options
 _LETTERS, _LABEL = 40, 28
 _SHAPES = {LEAF: ('("', '")'), INTERMEDIATE: ('["', '"]'), OUTPUT: ('["', '"]')}
 # ASCII that Mermaid or Markdown may read as a sign.
-_SIGN = re.compile(r"[^\w .,=+\-/()@:\x80-\U0010ffff]|_", re.ASCII)
+_SIGN = re.compile(r"(?=[\0-\x7f])[^a-zA-Z0-9 .,=+/()@:-]")
 
 
 def render(picture: Picture, digits: int | None, options: Options = PLAIN) -> str:
