@@ -4,20 +4,15 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-TWO_TO_THREE = ("y0=3*x0**2", "y1=x0**2+2*x1**3", "y2=10*x1")
-ASSEMBLED = ("y[0]=3*x[0]**2", "y[1]=x[0]**2+2*x[1]**3", "y[2]=10*x[1]")
 CHAIN = ("y=2*x", "z=y**3")
 MEAN = (*CHAIN, "out=mean(z)")
-X = [[2.5212, 1.273], [0.0366, 0.075]]
 X_MEAN = [[1.8528, 0.2083], [1.5296, 0.3136]]
-MM = {"x": [[2, 1]], "M": [[1, 2], [3, 4]]}
-DOUBLED = [-1.1532162109375, 0.1907734375, 1.7988712890625]
-EIGHT = [[1, 2, 3, 4], [5, 6, 7, 8]]
 IMPLICIT = "grad can be implicitly created only for scalar outputs"
 
 
@@ -43,98 +38,11 @@ class Case:
         return [*self.point, *(["--v", self.v] if self.v else [])]
 
 
-def case(
-    name: str, system: tuple[str, ...], at: dict[str, Any], v: Any = None, wrt: str | None = None, **expected: Any
-):
-    return pytest.param(Case(system, at, v, wrt, expected), id=name)
-
-
 CASES = [
-    case("scalar-scalar", ("y=x**2",), {"x": 1}, jacobian=[[2]], grad={"x": 2}),
-    case("scalar-scalar-v100", ("y=x**2",), {"x": 1}, "100", grad={"x": 200}),
-    case("vector-scalar", ("y=sum(x)",), {"x": [1, 2]}, value={"y": 3}, jacobian=[[1, 1]], grad={"x": [1, 1]}),
-    case("vector-scalar-v100", ("y=sum(x)",), {"x": [1, 2]}, "100", grad={"x": [100, 100]}),
-    case(
-        "vector-vector",
-        ("y=3*x**2",),
-        {"x": [1, 2]},
-        "1,1",
-        value={"y": [3, 12]},
-        jacobian=[[6, 0], [0, 12]],
-        grad={"x": [6, 12]},
-    ),
-    case("vector-vector-v-1-10", ("y=3*x**2",), {"x": [1, 2]}, "[1,10]", grad={"x": [6, 120]}),
-    case(
-        "two-to-three",
-        TWO_TO_THREE,
-        {"x0": 1, "x1": 2},
-        "1,10,100",
-        value={"y0": 3, "y1": 17, "y2": 20},
-        symbolic=[["6*x0", "0"], ["2*x0", "6*x1**2"], ["0", "10"]],
-        jacobian=[[6, 0], [2, 24], [0, 10]],
-        grad={"x0": 26, "x1": 1240},
-    ),
-    case(
-        "two-to-three-assembled",
-        ASSEMBLED,
-        {"x": [1, 2]},
-        "1,10,100",
-        value={"y": [3, 17, 20]},
-        jacobian=[[6, 0], [2, 24], [0, 10]],
-        grad={"x": [26, 1240]},
-    ),
-    case(
-        "broadcast-scalar", ("y=x**2",), {"x": 1}, "1,10,100,1000", running={"x": [2, 22, 222, 2222]}, grad={"x": 2222}
-    ),
-    case(
-        "broadcast-vector",
-        ("y=sum(x)",),
-        {"x": [1, 2]},
-        "1,10,100,1000",
-        running={"x": [[1, 1], [11, 11], [111, 111], [1111, 1111]]},
-        grad={"x": [1111, 1111]},
-    ),
-    case("chain", CHAIN, {"x": 0.6955}, grad={"x": 11.609286}),
-    case("chain-v-1", CHAIN, {"x": 0.7207}, "1", grad={"x": 12.46580376}),
-    case("chain-v-0.1", CHAIN, {"x": 0.7207}, "0.1", grad={"x": 1.2465803760000003}),
-    case("chain-v-0.5", CHAIN, {"x": 0.7207}, "0.5", grad={"x": 6.23290188}),
-    case(
-        "matrix-all",
-        CHAIN,
-        {"x": X},
-        "[[1,1],[1,1]]",
-        grad={"x": [[152.55478655999997, 38.892695999999994], [0.03214944, 0.13499999999999998]]},
-    ),
-    case(
-        "matrix-second-column",
-        CHAIN,
-        {"x": X},
-        "[[0,1],[0,1]]",
-        grad={"x": [[0, 38.892695999999994], [0, 0.13499999999999998]]},
-    ),
-    case(
-        "matrix-first-row",
-        CHAIN,
-        {"x": X},
-        "[[1,1],[0,0]]",
-        grad={"x": [[152.55478655999997, 38.892695999999994], [0, 0]]},
-    ),
-    case("mean", MEAN, {"x": X_MEAN}, grad={"x": [[20.59720704, 0.26033334], [14.03805696, 0.59006976]]}),
-    case("mm-10", ("y=x@M",), MM, "[[1,0]]", "x", value={"y": [[5, 8]]}, grad={"x": [[1, 3]]}),
-    case("mm-01", ("y=x@M",), MM, "[[0,1]]", "x", value={"y": [[5, 8]]}, grad={"x": [[2, 4]]}),
-    case("mm-11", ("y=x@M",), MM, "[[1,1]]", "x", value={"y": [[5, 8]]}, grad={"x": [[3, 7]]}),
-    case("doubled", ("y=x*512",), {"x": DOUBLED}, "0.1,1.0,0.0001", grad={"x": [51.2, 512, 0.0512]}),
-    case(
-        "mm-2x3-3x4",
-        ("out=x@a",),
-        {"x": np.ones((2, 3)).tolist(), "a": np.ones((3, 4)).tolist()},
-        json.dumps(EIGHT),
-        "x",
-        grad={"x": [[10, 10, 10], [26, 26, 26]]},
-    ),
-    case("target-as-v", ("y=3*x**2",), {"x": [1, 2]}, "5,7", grad={"x": [30, 84]}),
-    case("ones-is-the-sum", ("y=3*x**2",), {"x": [1, 2]}, "ones", grad={"x": [6, 12]}),
-    case("onehot-is-one-output", ("y=3*x**2",), {"x": [1, 2]}, "onehot:1", grad={"x": [0, 12]}),
+    pytest.param(
+        Case(tuple(row.pop("system")), row.pop("at"), row.pop("v", None), row.pop("wrt", None), row), id=row.pop("name")
+    )
+    for row in json.loads(Path(__file__).with_name("cases.json").read_text("utf-8"))
 ]
 
 

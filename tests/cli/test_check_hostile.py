@@ -31,8 +31,3 @@ def test_long_claims_are_refused_at_once(cli, what):
 def test_other_commands_leave_texts_alone_that_are_no_claims(cli):
     for system in ("y = x/dx; z = y*dy/dx", "dy/dx"):
         assert cli("backward", system).status == 0
-
-
-def test_a_derivative_that_is_nan_proves_nothing(cli):
-    (found,) = cli("check", "y = nan*x", "dy/dx = nan", "-f", "json").objects
-    assert found["verdict"] == "undecided"

@@ -95,11 +95,6 @@ def test_the_entry_that_is_shown_is_the_derivative_by_finite_differences(cli, sy
     assert f"{found['entry']} is {found['formula']} at " in page
 
 
-def test_one_wrong_round_of_a_loop_is_named(cli):
-    claim = "dr[i]/dx[i] = 2*x[i] if i != 1 else 0 for i in 0..2"
-    assert "right except for dr[1]/dx[1]: yours is 0" in _flat(cli("check", "r=x**2", claim, "--shape", "x=3").out)
-
-
 RECURRENT = "W = [[1, 2], [3, 4]]; h[0] = x; h[t] = tanh(W@h[t-1]) for t in 1..3; L = sum(h[3]**2)"
 
 

@@ -47,19 +47,3 @@ def test_a_file_without_rows_decides_nothing(cli):
     outcome = cli("check", "f=x**2*sign(x)", "df/dx=abs(x)*x", "--points", "-", "-f", "json", stdin="x\n")
     assert outcome.status == 1
     assert outcome.objects[0]["why"] == "standard input contains no points"
-
-
-MISTAKES = {
-    "no such file": (["--points", "none.csv"], "", "No such file"),
-    "no number": (["--points", "-"], "x,y\n1,2\n3,four\n", "line 3"),
-    "a variable that is missing": (["--points", "-"], "x\n1\n", "no values for the input `y`"),
-    "points twice": (["--points", "-", "--at", "x=1", "--at", "x=2"], "x,y\n1,2\n", "--points takes the place of --at"),
-    "an unknown file extension": (["--points", "points.xyz"], "", "has an unknown file extension"),
-}
-
-
-@pytest.mark.parametrize("mistake", MISTAKES)
-def test_mistakes_are_told(cli, mistake):
-    arguments, stdin, told = MISTAKES[mistake]
-    outcome = cli("check", *SYSTEM, *arguments, stdin=stdin)
-    assert told.lower() in outcome.refused().lower()

@@ -78,13 +78,6 @@ def test_a_section_is_shown_whole_where_no_other_comes_near(cli):
     assert out.endswith("\nMore: `gradcli explain accumulation`\n")
 
 
-@pytest.mark.parametrize("text", ["xyzzy", "how do I bake bread", "KeyError: 'quux'"])
-def test_a_text_of_which_the_guide_has_no_word_is_an_error(cli, text):
-    error = cli.refused("explain", text)
-    assert f"the guide has no word of `{text}`" in error
-    assert "`gradcli explain` lists the topics" in error
-
-
 def test_of_a_traceback_that_is_not_known_the_last_line_is_quoted(cli):
     said = cli("explain", "-", stdin=TRACEBACK.rpartition("Runtime")[0] + "KeyError: 'quux'\n").refused()
     assert "`KeyError: 'quux'`" in said

@@ -6,23 +6,6 @@ import numpy as np
 import pytest
 
 
-def test_formulas(cli):
-    assert cli.json("hessian", "f=x**2*y") == {"columns": ["x", "y"], "symbolic": [["2*y", "2*x"], ["2*x", "0"]]}
-
-
-def test_numbers(cli):
-    found = cli.json("hessian", "f=sum(x**4)*a", "--at", "x=[1,2],a=2")
-    assert found["columns"] == ["a", "x[0]", "x[1]"]
-    assert found["gradient"] == [17, 8, 64]
-    assert found["hessian"] == [[0, 4, 32], [4, 24, 0], [32, 0, 96]]
-    assert found["value"] == {"f": 34}
-
-
-def test_a_product_with_a_tangent(cli):
-    found = cli.json("hessian", "f=sum(x**4)", "--at", "x=[1,2]", "--u", "x=[1,1]")
-    assert found == {"at": {"x": [1, 2]}, "value": {"f": 17}, "u": {"x": [1, 1]}, "hvp": {"x": [12, 48]}}
-
-
 def test_symmetric_to_the_last_digit(cli):
     found = cli.json("hessian", "f=logsumexp(M@x)*sum(x**3)/norm(M)", "--at", "x=[.1,.7],M=[[1,2],[.3,.4]]")
     matrix = np.array(found["hessian"])

@@ -127,32 +127,6 @@ def test_a_file_is_corrected_in_its_text(monkeypatch):
     assert error.fix.corrected == "input b = 1\ny = 2*b\n"
 
 
-@each(
-    ("system", "note"),
-    [
-        ("y=sinx", "`sinx` is read as a variable: the function is written `sin(x)`"),
-        ("y=cosx*expx", "`expx` is read as a variable: the function is written `exp(x)`"),
-        ("y=theta*sintheta", "the function is written `sin(theta)`"),
-        ("y=sin*x", "`sin` is read as a variable: the function is called with brackets"),
-    ],
-)
-def test_a_variable_that_looks_like_a_function_is_noted(cli, system, note):
-    assert note in cli.done("jacobian", system).err
-
-
-@each(
-    "arguments",
-    [
-        ("jacobian", "y=expected*tanner + gamma*sign"),
-        ("backward", "y=sinx**2", "--at", "sinx=0.5"),
-        ("jacobian", "input logp = 1\ny = 2*logp"),
-        ("jacobian", "cosx = cos(x); y = 2*cosx"),
-    ],
-)
-def test_other_names_and_those_with_values_are_not_noted(cli, arguments):
-    assert cli.done(*arguments).err == ""
-
-
 def test_a_backslash_continues_a_line_as_in_python(cli):
     assert cli.json("backward", "y = x + \\\n  2*x", *AT)["grad"] == {"x": 3}
     assert cli.done("backward", "y = x + \\\n  2*x", *AT).out.startswith("y = x + 2*x = 9 ")

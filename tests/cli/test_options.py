@@ -22,8 +22,3 @@ def test_a_list_of_names_that_is_repeated_goes_on(cli, name):
     together = (*command[:-4], command[-2], "all" if second == "all" else f"{first},{second}")
     assert cli.done(*command).out == cli.done(*together).out
     assert cli.done(*command).out != cli.done(*command[:-2]).out
-
-
-@pytest.mark.parametrize("command", [("jacobian", "y=a"), ("backward", "y=a"), ("check", "y=a", "dy/da=1")])
-def test_points_are_in_one_file(cli, command):
-    assert "--points is given twice" in cli.refused(*command, "--points", "a.csv", "--points", "b.csv")

@@ -27,32 +27,6 @@ def points(n):
     return x
 
 
-def test_one_point_in_json(cli):
-    found = cli.json("jacobian", "y0=a*b", "y1=b**2", "--at", "a=2,b=3", "--sparse")
-    assert found == {
-        "rows": ["y0", "y1"],
-        "columns": ["a", "b"],
-        "sparse": [[0, 0, "b", 3.0], [0, 1, "a", 2.0], [1, 1, "2*b", 6.0]],
-        "at": {"a": 2.0, "b": 3.0},
-        "value": {"y0": 6.0, "y1": 9.0},
-    }
-
-
-def test_without_a_point_there_are_formulas(cli):
-    found = cli.json("jacobian", "y=x**2", "--shape", "x=2", "--sparse")
-    assert found["sparse"] == [[0, 0, "2*x[0]"], [1, 1, "2*x[1]"]]
-    assert cli.done("jacobian", "y=a*b", "--sparse").out == "row,column,formula\n0,0,b\n0,1,a\n"
-
-
-def test_csv_has_row_column_and_value(cli):
-    expected = "row,column,value\n0,0,2.0\n1,1,4.0\n"
-    command = ("jacobian", "y=x**2", "--at", "x=[1,2]", "--sparse")
-    assert cli.done(*command).out == expected
-    assert cli.done(*command, "--output", "J.csv").out == ""
-    with open("J.csv", newline="") as file:
-        assert file.read() == expected
-
-
 def test_npz_is_that_of_scipy(cli):
     scipy = pytest.importorskip("scipy.sparse")
     system, at = "y = M@x + x[::-1]; z = sum(x)", "M=[[0,1,2],[3,0,0],[0,0,4]],x=[1,2,3]"
@@ -102,10 +76,3 @@ def test_what_is_too_large_is_refused_at_once_and_its_entries_are_not_counted_wr
     assert time.process_time() - before < 8
     assert "1,000,000 rows and 1,000,000 columns is too large" in error
     assert "000,000,000" not in error
-
-
-def test_one_entry_is_counted_as_one(cli):
-    assert (
-        "wrote J.npz: csr, 1×1, 1 entry\n"
-        in cli.done("jacobian", "y=x**2", "--at", "x=3", "--sparse", "--output", "J.npz").err
-    )

@@ -229,7 +229,7 @@ def ended_well(example: Example, now: Printed) -> bool:
     piped = " | " in _QUOTED.sub("", example.command)
     refused = re.search("^error: ", now.text, re.MULTILINE) and not piped
     denied = re.search(
-        r"^gradcli (?:check|run --check).*wrong|^gradcli run.*^\w*Error: ",
+        r"^gradcli (?:check|run --check).*(?:wrong|undecided)|^gradcli run.*^\w*Error: ",
         f"{example.command}\n{now.text}",
         re.M | re.S,
     )

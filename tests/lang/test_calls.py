@@ -134,25 +134,6 @@ def test_functions_of_arrays(text, expected):
 
 
 @pytest.mark.parametrize(
-    ("text", "gradient"),
-    [
-        ("norm(x, p=inf)", [0.5, -0.5, 0]),
-        ("norm(stack([x, -x]), p=inf, axis=1)[0]", [0.5, -0.5, 0]),
-        ("max(abs(x))", [0.5, -0.5, 0]),
-        ("max(abs(x), axis=0)", [1, 0, 0]),
-        ("amax(abs(x), axis=0)", [0.5, -0.5, 0]),
-        ("min(-abs(x), axis=0)", [-1, 0, 0]),
-        ("amin(-abs(x), axis=0)", [-0.5, 0.5, 0]),
-        ("(-abs(x)).min()", [-0.5, 0.5, 0]),
-        ("maximum(x[0], -x[1])", [0.5, -0.5, 0]),
-    ],
-)
-def test_who_gets_the_gradient_of_a_tie(cli, text, gradient):
-    """PyTorch: an index along an axis has it all, and everything else is shared."""
-    assert cli.json("backward", f"y={text}", "--at", "x=[2,-2,1]")["grad"] == {"x": gradient}
-
-
-@pytest.mark.parametrize(
     ("text", "shape"),
     [
         ("x[1]", (2,)),

@@ -67,11 +67,6 @@ def test_a_corner_is_noted(cli, command, expression, at, where, taken):
     assert "note" not in cli.done(command, f"y={expression}", "--at", at, "-f", "json").err
 
 
-def test_of_many_elements_the_first_are_listed(cli):
-    told = cli.done("backward", "y=sum(floor(x))", "--at", "x=[2,1.5,1,0,5]").err
-    assert "note: at x[0] = 2, x[2] = 1, x[3] = 0 and 1 more, floor(x) has no derivative" in told
-
-
 SAID = re.compile(r"(1/2|0|1)(?![/\d])")
 
 
@@ -139,21 +134,3 @@ def test_the_note_stands_in_documents_and_in_data(cli, line):
     away = [word.replace("x=0", "x=2") for word in line]
     assert "notes" not in cli.json(*away)
     assert "otes" not in cli.done(*away, "-f", "markdown").out
-
-
-@each(
-    ("expression", "at", "where"),
-    [
-        ("where(x > 0, x**2, -x)", "x=0", "x = 0"),
-        ("sum(where((x >= 0) & (x < 1), x**2, x))", "x=[0,1,3,1]", "x[0] = 0, x[1] = 1 and x[3] = 1"),
-        ("where(x > 0, x**2, -x)", "x=1e-9", ""),
-        ("where(x == 0, 1, sin(x)/x)", "x=1", ""),
-        ("where(x > 0, 2, 1) * x", "x=0", ""),  # a step: nothing is differentiated in it
-        ("huber_loss(x, 0)", "x=1", ""),  # of the definition of a function, and not of the user's
-    ],
-)
-def test_a_choice_of_the_users_is_noted_where_its_condition_switches(cli, expression, at, where):
-    told = [line for line in cli.done("backward", f"y={expression}", "--at", at).err.splitlines() if "note" in line]
-    choice = expression.removeprefix("sum(").removesuffix(")") + ")" * expression.startswith("where")
-    said = f"note: at {where}, {choice} switches branches: PyTorch takes the derivative of the selected one"
-    assert told == [said] * bool(where)

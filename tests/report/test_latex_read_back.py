@@ -77,19 +77,3 @@ def test_elements_have_subscripts_and_can_be_read_back(cli):
     assert_allclose(worth(formulas["y"], names), data["value"]["y"], rtol=1e-9)
     for name, latex in (("x[0]", "x_{0}"), ("W1[1,0]", "(W_{1})_{1,0}"), ("W[1,0]", "W_{1,0}"), ("u[1]", "u[1]")):
         assert_allclose(worth(formulas[rf"\frac{{\partial y}}{{\partial {latex}}}"], names), expected[name], rtol=1e-9)
-
-
-def test_one_input_and_one_output_have_ordinary_derivatives(cli):
-    for command in (["jacobian"], ["backward"], ["jvp", "--u", "x=1"]):
-        assert r"\frac{dy}{dx}" in cli.done(*command, "y=x**3", "--at", "x=2", "-f", "latex").out
-        assert r"\frac{\partial y}{\partial x}" in cli.done(command[0], "y=a*x**3", *command[1:], "-f", "latex").out
-    second = cli.done("hessian", "y=x**3", "--at", "x=2", "-f", "latex").out
-    assert r"\frac{d}{dx}" in second
-    assert r"\partial" not in second
-
-
-def test_a_local_derivative_is_partial_where_another_path_leads_to_the_input(cli):
-    """In y = t1 + x with t1 = x**2, ∂y/∂x is 1, and dy/dx is 7."""
-    text = cli.done("backward", "y=x**2+x", "--at", "x=3", "--steps", "-f", "latex").out
-    assert r"\bar{x} = \frac{dy}{dx}" in text
-    assert r"\frac{\partial y}{\partial x} = 1" in text

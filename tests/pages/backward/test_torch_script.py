@@ -29,8 +29,3 @@ def test_no_line_of_a_script_is_broken(cli, monkeypatch):
     script = cli.done("backward", *RECORDED["large v"]["arguments"], "--only", "pytorch").out
     compile(script, "script", "exec")
     assert max(map(len, script.splitlines())) > 40
-
-
-def test_what_pytorch_lacks_is_told(cli):
-    told = cli.refused("backward", "y=polygamma(n, x)", "--at", "n=1,x=3", "--only", "pytorch")
-    assert "cannot be exported to torch" in told

@@ -56,12 +56,6 @@ def test_no_formula_where_none_is_short(text):
     assert hessian_form(system(text), ["x"]) is None
 
 
-def test_the_page_begins_with_it(cli):
-    out = cli.done("hessian", "y = x@A@x", "--wrt", "x", "--shape", "A=2x2,x=2").out
-    assert "  H = A + A.T\n" in out
-    assert "A[0,1] + A[1,0]" in out
-
-
 def test_a_long_chain_has_no_short_formula():
     chain = "; ".join(["a0 = x*m", *(f"a{k + 1} = a{k}*m + x" for k in range(60)), "y = a60@a60"])
     assert hessian_form(parse(chain, x=(3,), m=(3,)), ["x"]) is None

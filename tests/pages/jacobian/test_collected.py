@@ -34,23 +34,3 @@ def test_the_lines_fit_the_page(cli, columns, monkeypatch):
     monkeypatch.setenv("COLUMNS", str(columns))
     page = cli.done("jacobian", "y=x**2", "--at", "x=[1,2,3]").out
     assert max(map(len, page.splitlines())) <= columns
-
-
-def test_numeric_leaves_the_formulas_out(cli):
-    whole = json.loads(cli.done("jacobian", "y=x**2", "--at", "x=[1,2]", "-f", "json").out)
-    numbers = json.loads(cli.done("jacobian", "y=x**2", "--at", "x=[1,2]", "--numeric", "-f", "json").out)
-    assert numbers == {name: value for name, value in whole.items() if name != "symbolic"}
-    page = cli.done("jacobian", "y=x**2", "--at", "x=[1,2]", "--numeric").out
-    assert "2*x" not in page
-    assert "y[1]   0         4" in page
-
-
-def test_numeric_needs_a_point(cli):
-    result = cli("jacobian", "y=x**2", "--numeric")
-    assert result.status == 2
-    assert "--at" in result.err
-
-
-def test_numeric_entries_that_are_not_zero_have_no_formula(cli):
-    out = cli.done("jacobian", "y=x**2", "--at", "x=[1,2]", "--numeric", "--sparse", "-f", "json").out
-    assert json.loads(out)["sparse"] == [[0, 0, None, 2.0], [1, 1, None, 4.0]]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-from unicodedata import normalize
 
 import pytest
 
@@ -40,19 +39,6 @@ def test_lanes_lead_from_each_value_to_what_uses_it(seed):
     sources = [sorted(chance.sample(range(k), min(k, chance.randrange(4)))) for k in range(40)]
     rows = list(Lanes(60).rows(sources, [SIGNS[chance.randrange(3)] for _ in sources]))
     assert read_back(rows) == [set(mine) for mine in sources]
-
-
-def test_a_value_used_twice(cli):
-    assert normalize("NFC", cli.done("graph", "y=x**2+x", "--at", "x=3").out) == normalize(
-        "NFC",
-        "○     x  = 3             x̄  = 7   t1: 1·6 = 6, y: 1·1 = 1\n"
-        "├─●   t1 = x**2 = 9      t̄1 = 1   ∂t1/∂x = 2*x = 6\n"
-        "◆─╯   y  = t1 + x = 12   ȳ  = 1   ∂y/∂t1 = 1, ∂y/∂x = 1\n"
-        "\n"
-        "○ leaf   ● intermediate   ◆ output\n"
-        "x̄ = ∂y/∂x\n"
-        "t1: 1·6 = 6 is t̄1·∂t1/∂x, the part of x̄ from t1\n",
-    )
 
 
 WIDE = (
