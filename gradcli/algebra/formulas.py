@@ -77,29 +77,25 @@ def formulas(
     return _Interpreter(list(wanted), known, names, cut, set(taken)).run()
 
 
+@dataclass(eq=False)
 class _Interpreter:
     """Runs nodes on arrays of expressions; remembers how large each expression is."""
 
-    def __init__(
-        self,
-        wanted: Sequence[Node],
-        known: Mapping[Node, Exprs],
-        names: Mapping[Node, str],
-        cut: Limits | None,
-        taken: set[str],
-    ) -> None:
-        self.wanted = wanted
-        self.nodes = computed_from(known, wanted)
-        self.known = known
-        self.names = names
-        self.cut = cut
-        self.limits = cut or Limits()
+    wanted: Sequence[Node]
+    known: Mapping[Node, Exprs]
+    names: Mapping[Node, str]
+    cut: Limits | None
+    taken: set[str]
+
+    def __post_init__(self) -> None:
+        self.nodes = computed_from(self.known, self.wanted)
+        self.limits = self.cut or Limits()
         self.sizes: dict[Any, tuple[int, int]] = {}
         self.readers = Counter(a for n in self.nodes for a in n.args)
-        self.final = _final(self.nodes, wanted)
+        self.final = _final(self.nodes, self.wanted)
         self.bounds: dict[Node, int] = {}
         self.definitions: dict[sympy.Symbol, sympy.Expr] = {}
-        self.fresh = fresh_names(taken | set(names.values()))
+        self.fresh = fresh_names(self.taken | set(self.names.values()))
 
     def run(self) -> Formulas:
         values = interpret(self.nodes, self.bounded_formulas, dict(self.known))

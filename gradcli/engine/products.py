@@ -16,7 +16,6 @@ from gradcli.graph.operations.reductions import in_front
 from gradcli.graph.shapes import size_of
 
 _SAFE = 1000  # bits that a product may lose or gain without leaving the normal numbers
-_BLOCK = 32  # factors that are multiplied one after the other
 FAR = 2200  # an exponent that takes any mantissa out of range
 
 
@@ -93,17 +92,6 @@ def _others(mantissas: Array, exponents: Array) -> tuple[Array, Array]:
 
 def _beside(factors: Array) -> Array:
     """Return for each element the product of those before it times that of those after it, along the first axis."""
-    count, rest = len(factors), factors.shape[1:]
-    if count > _BLOCK:
-        blocks = -(-count // _BLOCK)
-        filled = np.ones((_BLOCK * blocks, *rest))
-        filled[:count] = factors
-        groups = filled.reshape(_BLOCK, blocks, *rest)
-        return np.reshape(_beside(groups) * _beside(groups.prod(axis=0)), filled.shape)[:count]
-    result, behind = np.ones_like(factors), np.ones(rest)
-    for i in range(1, count):
-        np.multiply(result[i - 1], factors[i - 1], out=result[i])
-    for i in range(count - 1, 0, -1):
-        behind *= factors[i]
-        result[i - 1] *= behind
-    return result
+    ones = np.ones_like(factors[:1])
+    before, behind = (np.multiply.accumulate(np.concatenate([ones, rest])) for rest in (factors[:-1], factors[:0:-1]))
+    return np.asarray(before * behind[::-1])

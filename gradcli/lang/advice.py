@@ -130,13 +130,17 @@ _OPERAND = rf"(?a)(?:{NAME}|\d+)$"
 _COMMA = r"(?<![\w.,])(\d+),(\d+(?:e[+-]?\d+)?)(?![\w.,])"
 _BARS = r"([\w)\]]\s*)?(\|\|?)([^|]+)\2"
 _DEFINED = rf"({NAME})\s*\([^()]*\)\s*$"
-# Statements of Python's that define no name by an expression.
-_STATEMENTS = {"assert", "async", "class", "def", "del", "for", "from", "global", "import", "nonlocal", "pass",
-               "raise", "return", "try", "while", "with"}  # fmt: skip
-_CHANGED = rf"({NAME})\s*(\*\*|//|[-+*/@%])=(?!=)"
-_WALRUS = rf"({NAME})\s*:="
-_LAST = r"\s*\\\s*$"
-_SEVERAL = rf"{NAME}(\s*,\s*{NAME})+\s*=(?!=)"
+_STATEMENTS = "assert|async|class|def|del|for|from|global|import|nonlocal|pass|raise|return|try|while|with"
+# Statements of Python's, what to type instead, and what takes their place.
+_OF_STATEMENTS = (
+    (r"^if\b", "a choice is written `where(x > 0, a, b)`", None),
+    (rf"^(?:{_STATEMENTS})\b", "a statement is NAME = EXPRESSION; `gradcli run` takes a Python script", None),
+    (rf"^({NAME})\s*(\*\*|//|[-+*/@%])=(?!=)",
+     r"nothing changes in place: give the new value a name of its own, \g<1>1 = \1 \2 …", None),
+    (rf"^({NAME})\s*:=", r"write `\1 = …`", r"\1 ="),
+    (rf"^{NAME}(\s*,\s*{NAME})+\s*=(?!=)", "each name has a statement of its own: y = …; z = …", None),
+    (r"\s*\\\s*$", r"no line follows the `\\`: remove it", ""),
+)  # fmt: skip
 _SHOWN = 40  # characters of a text that is shown in advice
 _SHORT = 20  # characters of an argument that is shown in advice
 _NEAR = 60  # characters before and after a mistake that are searched for its cause
@@ -360,20 +364,9 @@ def _of_a_statement(text: str) -> Advice | None:
     >>> _of_a_statement("x += 1").hint
     'nothing changes in place: give the new value a name of its own, x1 = x + …'
     """
-    word = re.match(NAME, text)
-    if word and word.group() == "if":
-        return Advice("a choice is written `where(x > 0, a, b)`")
-    if word and word.group() in _STATEMENTS:
-        return Advice("a statement is NAME = EXPRESSION; `gradcli run` takes a Python script")
-    if changed := re.match(_CHANGED, text):
-        name, operator = changed.groups()
-        return Advice(f"nothing changes in place: give the new value a name of its own, {name}1 = {name} {operator} …")
-    if walrus := re.match(_WALRUS, text):
-        return Advice(f"write `{walrus.group(1)} = …`", 0, walrus.end(), f"{walrus.group(1)} =")
-    if re.match(_SEVERAL, text):
-        return Advice("each name has a statement of its own: y = …; z = …")
-    if last := re.search(_LAST, text):
-        return Advice("no line follows the `\\`: remove it", last.start(), last.end(), "")
+    for pattern, hint, instead in _OF_STATEMENTS:
+        if match := re.search(pattern, text):
+            return Advice(match.expand(hint), *match.span(), instead and match.expand(instead))
     return Advice("formulas are typed as in Python, not in LaTeX: sqrt(x)/2") if "\\" in text else None
 
 

@@ -16,6 +16,8 @@ from typing import Any
 
 import numpy as np
 
+from gradcli.pyfunc.scipy_functions import log_softmax
+
 _TOPS = ("autograd", "jax")
 # gradcli's functions by the names that autograd and JAX have for them.
 DERIVATIVES = {name: name for name in ("grad", "value_and_grad", "jacobian", "hessian", "elementwise_grad")}
@@ -85,16 +87,6 @@ class _Config:
         """Do nothing."""
 
 
-def _softmax(x: Any, axis: int = -1) -> Any:
-    e = np.exp(x - np.max(x, axis=axis, keepdims=True))
-    return e / np.sum(e, axis=axis, keepdims=True)
-
-
-def _log_softmax(x: Any, axis: int = -1) -> Any:
-    shifted = x - np.max(x, axis=axis, keepdims=True)
-    return shifted - np.log(np.sum(np.exp(shifted), axis=axis, keepdims=True))
-
-
 _JAX: dict[str, Any] = {"jit": _unchanged, "checkpoint": _unchanged, "config": _Config()}
 _NEURAL: dict[str, Any] = {
     "relu": lambda x: np.where(x > 0, x, 0.0),
@@ -102,6 +94,6 @@ _NEURAL: dict[str, Any] = {
     "softplus": lambda x: np.logaddexp(x, 0.0),
     "silu": lambda x: x / (1 + np.exp(-x)),
     "tanh": np.tanh,
-    "softmax": _softmax,
-    "log_softmax": _log_softmax,
+    "softmax": lambda x, axis=-1: np.exp(log_softmax(x, axis)),
+    "log_softmax": lambda x, axis=-1: log_softmax(x, axis),
 }

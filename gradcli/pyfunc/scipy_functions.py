@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ import numpy as np
 from gradcli.errors import InputError
 from gradcli.pyfunc.functions.reductions import reduced
 from gradcli.pyfunc.tape import aside
-from gradcli.pyfunc.tracer import Rule, known_values, lift, mutable, traced
+from gradcli.pyfunc.tracer import Rule, computed, known_values, lift, mutable
 from gradcli.vocabulary import FUNCTIONS as VOCABULARY
 
 # scipy.special, of which NumPy's protocols reach the ufuncs
@@ -22,13 +23,12 @@ def _logsumexp(a: Any, axis: Any = None, b: Any = None, keepdims: bool = False) 
 
     if b is not None:
         return _logsumexp(a + np.log(b), axis, None, keepdims)
-    known = known_values(a)
-    with aside():
-        value = None if known is None else special.logsumexp(known, axis=axis, keepdims=keepdims)
-    return traced(reduced("logsumexp")(a, axis, keepdims=keepdims), value)
+    node = reduced("logsumexp")(a, axis, keepdims=keepdims)
+    return computed(node, partial(special.logsumexp, axis=axis, keepdims=keepdims), a)
 
 
-def _log_softmax(x: Any, axis: Any = None) -> Any:
+def log_softmax(x: Any, axis: Any = None) -> Any:
+    """Return the logarithm of the softmax along an axis, or of all elements."""
     shifted = x - np.max(x, axis=axis, keepdims=True)
     return shifted - np.log(np.sum(np.exp(shifted), axis=axis, keepdims=True))
 
@@ -36,16 +36,13 @@ def _log_softmax(x: Any, axis: Any = None) -> Any:
 def _polygamma(n: Any, x: Any) -> Any:
     from scipy import special
 
-    known = known_values(x)
-    with aside():
-        value = None if known is None else special.polygamma(n, known)
-    return traced(VOCABULARY["polygamma"](lift(n), lift(x)), value)
+    return computed(VOCABULARY["polygamma"](lift(n), lift(x)), partial(special.polygamma, n), x)
 
 
 _SPECIAL: dict[str, Rule] = {
     "logsumexp": _logsumexp,
-    "softmax": lambda x, axis=None: np.exp(_log_softmax(x, axis)),
-    "log_softmax": _log_softmax,
+    "softmax": lambda x, axis=None: np.exp(log_softmax(x, axis)),
+    "log_softmax": log_softmax,
     "polygamma": _polygamma,
 }
 

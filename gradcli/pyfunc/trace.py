@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from gradcli.errors import InputError, Span
-from gradcli.graph.array import Array, Weights
+from gradcli.graph.array import Weights
 from gradcli.graph.graph import Graph, needed_for, scheduled
 from gradcli.graph.names import identifier
 from gradcli.graph.node import Node, cast, leaf
@@ -291,15 +291,6 @@ def _is_filled(cell: Any) -> bool:
         return cell.cell_contents is not None
     except ValueError:
         return False
-
-
-def values_by_name(arguments: Mapping[str, Any]) -> dict[str, Array]:
-    """Return the numbers and arrays among arguments, by the names of the inputs that they are.
-
-    >>> values_by_name({"x": 2, "p": {"W": [1.0]}, "kind": "tanh"})
-    {'x': array(2), 'p_W_0': array(1.)}
-    """
-    return {key: np.asarray(x) for name, value in arguments.items() for key, x in leaves(value, name)}
 
 
 def bound(function: Function, args: tuple[Any, ...], named: Mapping[str, Any]) -> dict[str, Any]:

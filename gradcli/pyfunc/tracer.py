@@ -317,6 +317,14 @@ def traced(node: Node, value: Any) -> Tracer:
     return Tracer(value, node)
 
 
+def computed(node: Node, function: Rule, *args: Any) -> Tracer:
+    """Return a tracer of a node, whose value is that of a function of arguments, where these are known."""
+    known = known_values([*args])
+    with aside():
+        value = None if known is None else function(*known)
+    return traced(node, value)
+
+
 def ufunc_method(ufunc: np.ufunc, method: str, inputs: Any, settings: dict[str, Any]) -> Any:
     """Return the result of a ufunc, or of a method of it such as `reduce`, with what NumPy's have beside arrays.
 

@@ -13,7 +13,7 @@ from gradcli.graph.index_arrays import IndexArray, scatter_add
 from gradcli.pyfunc.elements import positions
 from gradcli.pyfunc.functions.arguments import axes_in, number
 from gradcli.pyfunc.tape import aside
-from gradcli.pyfunc.tracer import COMPOSED, Tracer, known_values, lift, mutable, traced, written_into
+from gradcli.pyfunc.tracer import COMPOSED, Tracer, computed, known_values, lift, mutable, written_into
 
 _ILL = 1e6  # a condition number from which the normal equations lose too many digits
 
@@ -267,10 +267,8 @@ def _add_at(a: Any, indices: Any, b: Any, sign: float = 1.0) -> None:
     where = positions(np.shape(a), tuple(np.asarray(k) if isinstance(k, list | Tracer) else k for k in key))
     values = broadcast(number(b), where.shape)
     flat = scatter_add(reshape(values, (where.size,)), 0, IndexArray.of(where.reshape(-1)), np.size(a))
-    known = known_values([a, b])
-    with aside():
-        value = None if known is None else _added(np.shape(a), where, known[1])
-    written_into(a, a + np.multiply(sign, traced(reshape(flat, np.shape(a)), value)))
+    sums = computed(reshape(flat, np.shape(a)), partial(_added, np.shape(a), where), b)
+    written_into(a, a + np.multiply(sign, sums))
 
 
 def _added(shape: Any, where: Any, values: Any) -> Any:
@@ -282,10 +280,8 @@ def _added(shape: Any, where: Any, values: Any) -> Any:
 def _bincount(x: Any, weights: Any = None, minlength: int = 0) -> Any:
     where = np.asarray(x)
     n = max(int(minlength), int(where.max()) + 1 if where.size else 0)
-    known = known_values(weights)
-    with aside():
-        value = None if known is None else np.bincount(where, known, minlength)
-    return traced(scatter_add(number(weights), 0, IndexArray.of(where), n), value)
+    node = scatter_add(number(weights), 0, IndexArray.of(where), n)
+    return computed(node, lambda numbers: np.bincount(where, numbers, minlength), weights)
 
 
 def _typed(function: Any, *args: Any) -> Any:
