@@ -29,11 +29,6 @@ y = torch.relu(w)
 w += 100
 y.sum().backward()
 print(x.grad)
-# --- relu then change of its result
-x = torch.tensor([1., -2.], requires_grad=True)
-y = torch.relu(x * 1)
-y += 1
-y.sum().backward()
 # --- what a result was made of is kept, not the result
 x = torch.tensor([0.25, 0.5], requires_grad=True)
 for f in (torch.asin, torch.acos, torch.erf, torch.erfc, torch.log2, torch.log10, F.hardsigmoid, F.softsign):
@@ -44,11 +39,6 @@ net = nn.Sequential(nn.LayerNorm(2), nn.ReLU(inplace=True))
 y = net(x)
 y *= 2
 print(y.grad_fn.next_functions)
-# --- a choice of numbers changed
-x = torch.tensor([0.25, 0.5], requires_grad=True) * 1
-y = x.gather(0, torch.tensor([0]))
-x *= 2
-y.backward()
 # --- what is retained of a tensor that is changed in place
 def changed(change, x=torch.tensor([1.0, 2.0], requires_grad=True)):
     y = x * 3
@@ -304,11 +294,6 @@ y = W @ x
 W.data = torch.tensor([[1.0, 2.0], [3.0, 4.0]])
 y.sum().backward()
 print("a matrix", x.grad.tolist(), W.grad.tolist())
-# --- data of another size before a backward
-x = torch.tensor([1.0, 2.0, 3.0], requires_grad=True)
-y = x * x
-x.data = torch.ones(2)
-y.sum().backward()
 # --- data assigned, and a change in place before a backward
 x = torch.tensor([1.0, 2.0, 3.0], requires_grad=True)
 h = x * 1

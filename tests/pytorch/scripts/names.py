@@ -97,17 +97,11 @@ torch.manual_seed(0)
 print(torch.multinomial(torch.tensor([1.0, 2.0, 3.0]), 2), torch.multinomial(torch.rand(2, 4), 3))
 print(torch.multinomial(torch.rand(3, 4), 6, True), torch.rand(2))
 torch.multinomial(torch.tensor([1.0, 2.0]), 3)
-# --- what no memory holds
-torch.zeros(10**13)
-# --- a product that no memory holds
-torch.ones(10**6, 1) @ torch.ones(1, 10**8)
 # --- the derivative of a quotient rounded down
 x = torch.tensor([3.0], requires_grad=True)
 y = x // 2
 print(y)
 y.backward()
-# --- functions of real numbers alone
-F.elu(torch.tensor([1, 2]))
 # --- told once
 x = torch.ones(2, 2, 2)
 x.T, x.T, torch.tensor(1.0).T, torch.tensor(1.0).mT

@@ -124,15 +124,6 @@ print(torch.tensor([1.5]), torch.ones(1).dtype, torch.rand(1).dtype, torch.arang
 x = torch.ones(2)
 d = {x: 1}
 print(d[x], x is x, x == 1, isinstance(x, torch.Tensor), type(x), isinstance(x, torch.FloatTensor), torch.is_tensor(x), id(x) == id(x), x.data_ptr() == x.data_ptr(), x.data_ptr() == x.view(2).data_ptr())
-# --- typo
-x = torch.ones(2)
-x.grads
-# --- typo in torch
-torch.onez(2)
-# --- invalid lists
-torch.tensor([[1, 2], [3]])
-# --- strings
-torch.tensor("a")
 # --- reductions of nothing
 print(torch.tensor([]).sum(), torch.zeros(0, 2).sum(0), torch.tensor([]).mean())
 # --- meshgrid and friends
