@@ -31,15 +31,6 @@ print(loss.item() > 0)
 """
 
 
-def test_a_page_stands_after_each_backward_in_the_scripts_names(run):
-    out = run(DOUBLED, columns=100).out
-    page, _, after = out.rpartition("─\n")
-    assert page.startswith("── line 6: y.backward(torch.tensor([1., 10., 100.])) ─")
-    assert "x.grad: None → [" in page
-    assert "The graph is freed now; retain_graph=True would keep it for another backward." in page
-    assert after.startswith("tensor([")
-
-
 def test_a_line_is_explained_once_unless_all_is_asked_for(run):
     once = run(TRAINING)
     assert once.out.count("── line 9: loss.backward() ") == 1

@@ -355,22 +355,6 @@ z.backward(torch.tensor([1., 10.]))
 # Layers
 
 
-NETWORK = """import torch
-from torch import nn
-torch.manual_seed(0)
-model = nn.Sequential(nn.Linear(2, 3), nn.Tanh(), nn.Linear(3, 2))
-x = torch.randn(4, 2)
-"""
-
-
-def test_targets_are_named_and_what_cross_entropy_passes_on_is_softmax_minus_one_hot(run):
-    text = "labels = torch.tensor([0, 1, 1, 0])\nnn.functional.cross_entropy(model(x), labels).backward()\n"
-    out = run(NETWORK + text).out
-    assert "labels  = [0, 1, 1, 0]\n" in out
-    assert "= 1/4*(softmax(model.2, axis=1) - one_hot(labels, 2))" in out
-    assert "= cross_entropy(model.2, labels) = " in out
-
-
 def test_what_would_take_many_operations_is_written_as_its_call(run):
     text = "import torch\nfrom torch import nn\nx = torch.ones(2, 1, 2, 2)\nc = nn.Conv2d(1, 2, 3, padding=1)\n"
     text += "n = nn.BatchNorm2d(2)\ny = nn.functional.max_pool2d(n(c(x)).relu(), (2, 1))\n"
