@@ -73,7 +73,9 @@ def test_a_damaged_part_of_a_folder_is_named(tmp_path):
     for k in (1, 2):
         whole = parquet([("x0", [1.0, 2.0])], f"set/{k}.parquet", write_page_checksum=True).read_bytes()
     (tmp_path / "set/2.parquet").write_bytes(whole[: len(whole) // 2])
-    assert "set/2.parquet` cannot be read: " in refused(tmp_path / "set")
+    message = refused(tmp_path / "set")
+    assert "set/2.parquet` cannot be read: " in message
+    assert "magic bytes not found" in message
     start = whole.index(np.array(2.0).tobytes())
     (tmp_path / "set/2.parquet").write_bytes(whole[:start] + b"\1" + whole[start + 1 :])
     message = refused(tmp_path / "set")

@@ -65,16 +65,6 @@ def test_a_file_that_is_not_there(tmp_path, ending):
     assert "o such file" in message
 
 
-def test_broken_files():
-    assert refused(csv(b"PK\x03\x04 and no more", "p.npz")).endswith(
-        "p.npz` cannot be read: it is not an .npz file, or it is damaged"
-    )
-    pytest.importorskip("pyarrow")
-    message = refused(csv(b"PAR1 and no more", "p.parquet"))
-    assert "p.parquet` cannot be read: " in message
-    assert "magic bytes not found" in message
-
-
 @pytest.mark.parametrize("ending", [".npz", ".parquet"])
 def test_pipes_and_devices_are_refused_at_once(tmp_path, ending):
     """Nobody writes into the pipe: who opens it waits."""
@@ -121,9 +111,6 @@ def test_names_are_printed_without_what_a_terminal_obeys(tmp_path):
         assert refused(f"p\0{ending}") == f"`p�{ending}` cannot be read: a name has no NUL characters"
     assert "`1\ufffd[2J`" in refused(csv("x0\n1\x1b[2J\n"))
     assert f"`{'1a' * 20}…`" in refused(csv(f"x0\n{'1a' * 1000}\n"))
-
-
-# Names that are not ASCII
 
 
 # Memory
