@@ -106,43 +106,61 @@ def _written(
     scalar: bool,
     changed: Sequence[Node] | None = None,
 ) -> Callable[..., Any]:
-    """Return the function, which returns the outputs, or writes them into inputs that are `changed`.
+    """Return the function, which returns the outputs, or writes them into inputs that are `changed`."""
 
-    Its text has names that are numbered, and nothing that the user wrote.
+    def known(node: Node) -> Any:
+        value = constant(node)[..., 0]
+        return value.item() if scalar or not node.shape else np.array(value)
+
+    def expression(node: Node) -> str | Callable[..., Any]:
+        return _OPERATORS.get(node.op) or (_SCALAR[node.op] if scalar else _of_arrays(node))
+
+    names, lines, values = statements(inputs, nodes, outputs, known, expression)
+    if changed is None:
+        lines.append(f"return ({''.join(f'{names[y]}, ' for y in outputs)})")
+    else:
+        lines += [f"{names[x]}[...] = {names[y]}" for x, y in zip(changed, outputs, strict=True)]
+    return function_of([names[n] for n in inputs], lines, values)
+
+
+def statements(
+    inputs: Sequence[Node],
+    nodes: Sequence[Node],
+    outputs: Sequence[Node],
+    known: Callable[[Node], Any],
+    expression: Callable[[Node], str | Callable[..., Any]],
+) -> tuple[dict[Node, str], list[str], dict[str, Any]]:
+    """Return the names of nodes, a statement for each operation, and the values of the other names in these.
+
+    `known` returns the value of a constant, and `expression` the text of an operation, or the function that it calls.
+    Names are numbered: they have nothing that the user wrote.
     """
     names = {n: f"x{k}" for k, n in enumerate(inputs)}
-    known: dict[str, Any] = {}
+    values: dict[str, Any] = {}
     lines: list[str] = []
     last, free = last_readers(nodes, outputs), list[str]()  # a name whose value nothing reads any more is used again
     for node in nodes:
         if node in names:
             continue
         if node.is_constant:
-            name = names[node] = f"t{len(names)}"
-            value = constant(node)[..., 0]
-            known[name] = value.item() if scalar or not node.shape else np.array(value)
+            names[node] = f"t{len(names)}"
+            values[names[node]] = known(node)
             continue
-        expression = _expression(node, [names[a] for a in node.args], known, scalar)
+        args, text = [names[a] for a in node.args], expression(node)
+        if not isinstance(text, str):
+            values[f"f{len(values)}"], text = text, f"f{len(values)}({', '.join(args)})"
         free += [names[a] for a in last.get(node, ()) if a.args]
         names[node] = free.pop() if free else f"t{len(names)}"
-        lines.append(f" {names[node]} = {expression}")
-    if changed is None:
-        lines.append(f" return ({''.join(f'{names[y]}, ' for y in outputs)})")
-    else:
-        lines += [f" {names[x]}[...] = {names[y]}" for x, y in zip(changed, outputs, strict=True)]
-    text = f"def run({', '.join(names[n] for n in inputs)}):\n" + "\n".join(lines)
+        lines.append(f"{names[node]} = {text.format(*args)}")
+    return names, lines, values
+
+
+def function_of(parameters: Sequence[str], lines: Sequence[str], values: dict[str, Any]) -> Callable[..., Any]:
+    """Return the function of these statements; `values` are those of names that are no parameters."""
+    text = f"def run({', '.join(parameters)}):\n " + "\n ".join(lines)
     module = compile(text, "<straight line>", "exec")
     code = next(c for c in module.co_consts if isinstance(c, types.CodeType))
-    return types.FunctionType(code, known | {"__builtins__": builtins})
-
-
-def _expression(node: Node, args: Sequence[str], known: dict[str, Any], scalar: bool) -> str:
-    """Return the text of an operation; what it calls is in `known`."""
-    if (operator := _OPERATORS.get(node.op)) is not None:
-        return operator.format(*args)
-    name = f"f{len(known)}"
-    known[name] = _SCALAR[node.op] if scalar else _of_arrays(node)
-    return f"{name}({', '.join(args)})"
+    return types.FunctionType(code, values | {"__builtins__": builtins})
 
 
 def _of_arrays(node: Node) -> Callable[..., Any]:

@@ -5,13 +5,13 @@ The order is PyTorch's: the step that was recorded last comes first, and a leaf 
 
 from __future__ import annotations
 
-import heapq
 import linecache
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cache
+from heapq import heapify, heappop, heappush
 from itertools import count
 from typing import Any, NamedTuple
 
@@ -98,11 +98,11 @@ class Call:
     freed: bool = True
     create: bool = False  # gradients with a history
     implicit: bool = False  # the script gave no v
-    request: Request | None = field(default_factory=lambda: Mode.request)
+    request: Request | None = None
     contributions: list[Contribution] = field(default_factory=list)  # to what gradients are asked for
     retained: list[Contribution] = field(default_factory=list)  # to the other intermediates that keep their gradient
-    depth: int = field(default_factory=lambda: Mode.depth)  # how many others it runs within
-    line: Line = field(default_factory=lambda: Line(0))
+    depth: int = 0  # how many others it runs within
+    line: Line = Step.line
     targets: dict[Edge, Any] = field(default_factory=dict)  # the edges of `inputs`, with what arrived there
     ends: frozenset[GradFn] = frozenset()  # steps that it does not go beyond
     within: list[Step] = field(default_factory=list)  # the steps of calls that it has freed
@@ -116,10 +116,16 @@ class Call:
         """Run the sweep from the roots."""
         seeds = [(edge_of(y), v if self.create else new(v._a)) for y, v in self.roots]
         self.targets = {edge_of(x): None for x in self.inputs or ()}
+        self.request, self.depth = Mode.request, 0 if Mode.running is None else Mode.running.depth + 1
         Recorder.listener.begins(self)
-        Recorder.swept = self.line = script_line()
-        with np.errstate(all="ignore"), _Switch(grad=self.create, chosen=self.inputs is not None, depth=self.depth + 1):
-            self.sweep(seeds)
+        Recorder.swept = self.line = script_line() if Recorder.explains else Line(0)
+        before = Mode.grad, Mode.running
+        Mode.grad, Mode.running = self.create, self
+        try:
+            with np.errstate(all="ignore"):
+                self.sweep(seeds)
+        finally:
+            Mode.grad, Mode.running = before
 
     def sweep(self, seeds: Sequence[tuple[Edge, Any]]) -> None:
         """Visit each edge once its gradient is complete."""
@@ -130,9 +136,9 @@ class Call:
             self.add(pending, edge, g)
         number = count()
         ready = [(-fn.seq, next(number), fn) for fn in pending if not waiting[fn]]
-        heapq.heapify(ready)
+        heapify(ready)
         while ready:
-            fn = heapq.heappop(ready)[-1]
+            fn = heappop(ready)[2]
             grad_inputs = self.visited(fn, pending.pop(fn, ()), fn in active)
             for read, g in zip(fn.edges, grad_inputs, strict=True) if fn not in self.ends else ():
                 if read is None:
@@ -140,9 +146,9 @@ class Call:
                 if g is not None:
                     self.add(pending, read, g)
                 other = read[0]
-                waiting[other] -= 1
-                if not waiting[other]:
-                    heapq.heappush(ready, (-other.seq, next(number), other))
+                left = waiting[other] = waiting[other] - 1
+                if not left:
+                    heappush(ready, (-other.seq, next(number), other))
         for step in self.within:  # which a double backward also reaches by themselves
             step.free(self.line)
 
@@ -167,7 +173,8 @@ class Call:
                 self.targets[edge] = (arrived if self.returns and is_active else grads)[edge[1]]
             if isinstance(fn, Leaf):
                 self.accumulate(fn, grads[0])
-            elif is_active and isinstance(fn, Step):
+                return ()
+            if is_active and isinstance(fn, Step):
                 try:
                     return self.pulled(fn, grads)
                 except Exception:
@@ -212,7 +219,7 @@ class Call:
         """
         check_kept(step, step.checks)
         step.reached = True
-        if not step.is_composed and step.count == 1 and grads[0]._a.shape[:-1] != step.shapes[0]:
+        if step.count == 1 and not step.is_composed and grads[0]._a.shape[:-1] != step.shapes[0]:
             grads = [grads[0].reshape(step.shapes[0])]  # of a tensor that was transposed in place under no_grad
         if missing := _without_derivative(step.called):
             if missing == _NOT_IMPLEMENTED:
@@ -274,13 +281,14 @@ class Call:
             before._memory.keep()
             before._a[...] = before._a + g._a
             before._memory.version += 1
-        x._reached = self.line
-        self.contributions.append(Contribution(x, g, kept, x._grad))
-        for hook in list(leaf._dones or ()):
+        if Recorder.explains:
+            x._reached = self.line
+            self.contributions.append(Contribution(x, g, kept, x._grad))
+        for hook in [*leaf._dones] if leaf._dones else ():
             if (result := hook(x)) is not None and result is not x:
                 _check_returned(hook, g, result)
                 raise torch_error("value of a hook behind the gradient")
-        for hook in list(leaf._posts or ()):
+        for hook in [*leaf._posts] if leaf._posts else ():
             hook((), (g,))
 
 
@@ -355,7 +363,7 @@ def _computed_again(step: Step, kept: Sequence[Any]) -> Sequence[Any]:
         return ()
     beside = [known and known[2] for known in step.beside]
     operands = [b if a is None else a for a, b in zip(kept, beside, strict=False)]
-    return QUIET.run(step.recipe.forward, [*operands, *step.numbers])[step.count :]
+    return QUIET.run(step.recipe.forward.run, *operands, *step.numbers)[step.count :]
 
 
 def unpacked(step: Step, kept: Sequence[Any]) -> list[Any]:

@@ -92,7 +92,9 @@ def _elementwise(op: str, dtype: DType) -> Callable[..., Node]:
 
 def check_numbers(op: str, dtype: dtypes.dtype) -> None:
     """Raise PyTorch's error for an operation in a dtype in which it does not compute it."""
-    kernel = None if dtype.is_floating_point else fact("no_integers", op)
+    if dtype.is_floating_point:
+        return
+    kernel = fact("no_integers", op)
     if dtype.name == "bool":
         kernel = kernel or fact("no_booleans", op)
         raise_if(kernel in ("relu", "hardtanh"), f"{kernel} of booleans")
@@ -110,7 +112,8 @@ _REAL = (float, int)  # types of numbers that promote no floating-point tensor
 
 def _computing_dtype(values: Sequence[Any], keeps_integers: bool) -> dtypes.dtype:
     """Return the dtype in which PyTorch computes an operation on the elements of tensors, and on numbers."""
-    first = next((x._a.dtype for x in values if isinstance(x, Tensor)), _INTEGER)
+    kinds = [x._a.dtype for x in values if isinstance(x, Tensor)]
+    first = kinds[0] if kinds else _INTEGER
     dtype, is_real = dtypes.OF_NUMPY[first], first.kind == "f"
     for x in values:
         is_alike = x._a.dtype == first if isinstance(x, Tensor) else is_real and type(x) in _REAL
@@ -219,14 +222,15 @@ class VocabularyRow:
             nonlocal plan
             if [values[i] for i in plan[0]] == plan[1]:
                 _, _, places, settings, make, step = plan
-                operands, promoting, varying = ([values[i] for i in at] for at in places)
+                operands, promoting, varying = [[values[i] for i in at] for at in places]
             else:
                 operands, promoting, varying, settings, make = self._read(dict(zip(names, values, strict=True)))
                 step = self._step(values, len(operands), settings)
                 if (places := _places(values, operands, promoting, varying)) is not None:
                     fixed = [i for i in range(len(values)) if i not in places[0] and i not in places[2]]
                     plan = fixed, [values[i] for i in fixed], places, settings, make, step
-            self._check_dtypes(operands)
+            if operands[0]._a.dtype.kind != "f":
+                check_numbers(self.name, result_dtype(operands))
             if self._of_vectors and not operands[0].dim():
                 make = of_scalar(make)
             if self._is_elementwise:
@@ -248,7 +252,8 @@ class VocabularyRow:
         x = operands[0]
         if not x.numel() and (x.is_floating_point() or self._needs_numbers):
             return apply(self.name, partial(call, "identity"), operands, settings)
-        self._check_dtypes(operands)
+        if operands[0]._a.dtype.kind != "f":
+            check_numbers(self.name, result_dtype(operands))
         return apply(self.name, make if x.dim() else of_scalar(make), operands, settings)
 
     def _read(self, values: dict[str, Any]) -> tuple[list[Any], list[Any], list[Any], Any, Callable[..., Node]]:
@@ -268,11 +273,6 @@ class VocabularyRow:
             return self.build(*(arguments.pop(p) for p in self._positional if rest), *rest, **arguments)
 
         return operands, promoting, varying, settings, make
-
-    def _check_dtypes(self, operands: Sequence[Tensor]) -> None:
-        """Raise PyTorch's error for dtypes in which it does not compute the function."""
-        if operands[0]._a.dtype.kind != "f":
-            check_numbers(self.name, result_dtype(operands))
 
     def _setting(self, name: str, value: Any, rank: int, operands: list[Any], numbers: list[Any]) -> tuple[str, Any]:
         """Return an argument of the vocabulary's function, by its name there."""

@@ -9,6 +9,7 @@ import inspect
 from collections import namedtuple
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache, cached_property
+from operator import itemgetter
 from typing import Any, ClassVar, Protocol, runtime_checkable
 
 from gradcli.pytorch.binding import Binder, Classes, Position, PythonBinder, of_another_type
@@ -16,7 +17,6 @@ from gradcli.pytorch.dtypes import device, dtype
 from gradcli.pytorch.functions import fact, schema_of
 from gradcli.pytorch.generator import Generator
 from gradcli.pytorch.messages import facts_of, missing_if, warn_once
-from gradcli.pytorch.recipes import items_at
 from gradcli.pytorch.schema import DEPRECATED, Argument, Overload, Schema
 from gradcli.pytorch.tensor import Tensor
 
@@ -83,25 +83,29 @@ class Dispatcher:
         """Return the function that scripts call."""
         plans: dict[Any, _Plan] = {}
 
-        def call(*args: Any, **kwargs: Any) -> Any:
-            if kwargs:
-                values = (*args, *kwargs.values())
-                kinds = (*map(type, values), *kwargs)
-            else:
-                values, kinds = args, (*map(type, args),)
-            plan = plans.get(kinds)
-            if plan is None:
-                plan, is_reusable = self._make_plan(args, kwargs)
-                if is_reusable:
-                    plans[kinds] = plan
-            run, order, constants, check = plan
-            if check is not None:
-                check(values)
-            if order is not None:
-                return run(*order((*values, *constants)))
-            return run(*values, *constants) if constants else run(*values)
+        def function(*args: Any, **kwargs: Any) -> Any:
+            try:
+                if kwargs:
+                    values = (*args, *kwargs.values())
+                    kinds = (*map(type, values), *kwargs)
+                else:
+                    values, kinds = args, (*map(type, args),)
+                plan = plans.get(kinds)
+                if plan is None:
+                    plan, is_reusable = self._make_plan(args, kwargs)
+                    if is_reusable:
+                        plans[kinds] = plan
+                run, order, constants, check = plan
+                if check is not None:
+                    check(values)
+                if order is not None:
+                    return run(*order((*values, *constants)))
+                return run(*values, *constants) if constants else run(*values)
+            except (AttributeError, IndexError, KeyError, RuntimeError, TypeError, ValueError) as error:
+                if self.in_python and facts_of(error) is None:
+                    self._name_wrong_tensor(args)
+                raise
 
-        function = self._naming_wrong_tensors(call) if self.in_python else call
         function.__name__ = function.__qualname__ = self.public_name
         function.__module__, function.__doc__ = self.compute.__module__, self.compute.__doc__
         return function
@@ -127,7 +131,7 @@ class Dispatcher:
         if out is not None and values[out] is not None:
             run, order = self._with_out(run), [out, *order]
         is_plain = order == [*range(len(values) + len(constants))]
-        return (run, None if is_plain else items_at(order), constants, check), is_reusable
+        return (run, None if is_plain else _items_at(order), constants, check), is_reusable
 
     def _index(self, position: Position, count: int, words: list[str]) -> Index:
         """Return the index of an argument's position among the values of a call, or those of several."""
@@ -211,23 +215,14 @@ class Dispatcher:
 
         return check
 
-    def _naming_wrong_tensors(self, call: Function) -> Function:
-        """Return a function in Python whose errors say which argument is no tensor, as its functions in C++ do."""
+    def _name_wrong_tensor(self, args: tuple[Any, ...]) -> None:
+        """Raise the error of a function in Python for an argument that is no tensor, as its functions in C++ do."""
         # A loss of several arguments' sizes reads them in Python first, and its error is Python's.
         inner = fact("core", self.name) if "reduction" in self.schema.arguments else self.public_name
-
-        def wrapper(*args: Any, **kwargs: Any) -> Any:
-            try:
-                return call(*args, **kwargs)
-            except (AttributeError, IndexError, KeyError, RuntimeError, TypeError, ValueError) as error:
-                if inner and facts_of(error) is None:
-                    pairs = zip(self.binder.overloads[0].arguments, args[self.self_count :], strict=False)
-                    for i, (argument, value) in enumerate(pairs, 1):
-                        if argument.type in ("Tensor", "Scalar") and not self._tests.fits(argument, value):
-                            raise of_another_type(inner, argument, i, value) from None
-                raise
-
-        return wrapper
+        pairs = zip(self.binder.overloads[0].arguments, args[self.self_count :], strict=False)
+        for i, (argument, value) in enumerate(pairs, 1):
+            if inner and argument.type in ("Tensor", "Scalar") and not self._tests.fits(argument, value):
+                raise of_another_type(inner, argument, i, value) from None
 
     def _warn_of(self, overload: Overload) -> None:
         """Warn of an overload that is deprecated."""
@@ -257,6 +252,13 @@ def _lacking(self: Any, name: str) -> Any:
 def _text(self: Any) -> str:
     lines = ",\n".join(f"{field}={value!r}" for field, value in zip(self._fields, self, strict=True))
     return f"torch.return_types.{type(self).__name__}(\n{lines})"
+
+
+def _items_at(positions: Sequence[Index]) -> Callable[[Sequence[Any]], Sequence[Any]]:
+    """Return a function that returns the items at these positions, or slices."""
+    if len(positions) == 1 and type(positions[0]) is int:
+        return itemgetter(slice(positions[0], positions[0] + 1))
+    return itemgetter(*positions) if len(positions) > 1 else lambda values: [values[i] for i in positions]
 
 
 def _is_bound_by_type(value: Any, argument: Argument | None) -> bool:

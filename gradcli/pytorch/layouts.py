@@ -75,12 +75,3 @@ def gradient_layout(op: str, inputs: Sequence[Node], output: Node, gradient: Nod
         return "as input" if is_of_matrices else "as computed"
     is_moving = is_moved(gradient) and op != "pad"  # which PyTorch copies
     return "as computed" if is_moving or is_elementwise(gradient) else "contiguous"
-
-
-def laid_out(gradient: Array, layout: Layout, is_column: bool) -> Array:
-    """Return a gradient in a layout; `is_column` is whether its input is a column-major matrix."""
-    if layout == "as computed":
-        return gradient
-    if is_column and layout == "as input":
-        return np.asfortranarray(gradient)
-    return np.ascontiguousarray(gradient)

@@ -18,8 +18,7 @@ class _Mode(threading.local):
     anomaly = False
     check_nan = True
     dual: Any = None  # the level at which tensors have tangents: see `autograd.forward_ad`
-    depth = 0  # how many backwards run: a function that they call may run another one
-    chosen = False  # whether the backward that runs is asked for the gradients of some tensors alone
+    running: Any = None  # the backward that runs, the innermost one: a function that it calls may run another
     mapped = False  # in a `vmap` that has more elements to come, which go through the same graph
     transforms = 0  # how many functions of `torch.func` call what runs
     maps = 0  # how many `vmap` stand around what runs

@@ -11,7 +11,6 @@ import threading
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextvars import copy_context
 from functools import cached_property
-from operator import itemgetter
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -20,6 +19,7 @@ import numpy as np
 from gradcli.engine.evaluate import constant
 from gradcli.engine.lowering import lower
 from gradcli.engine.numpy_target import forward
+from gradcli.engine.straight_line import function_of, statements
 from gradcli.errors import InputError
 from gradcli.graph import shapes as graph_shapes
 from gradcli.graph.graph import Graph, scheduled
@@ -29,7 +29,7 @@ from gradcli.graph.rewrite import common_subexpressions, substituted
 from gradcli.graph.vjp import residuals_of, sweep
 from gradcli.pytorch.chains import name_of
 from gradcli.pytorch.functions import fact
-from gradcli.pytorch.layouts import gradient_layout, is_elementwise, is_moved, laid_out
+from gradcli.pytorch.layouts import gradient_layout, is_elementwise, is_moved
 from gradcli.pytorch.messages import own_text, torch_error
 from gradcli.record.definition import Definition
 
@@ -57,14 +57,15 @@ def _single(node: Node) -> Node:
     return node if node.dtype != "float16" else Node(node.op, node.args, node.shape, node.settings, "float32")
 
 
-def _matmul(a: Array, b: Array) -> Array:
+def _matmul(node: Node) -> Callable[..., Array]:
     """Return the product of two arrays at the only point, by BLAS.
 
     A column times a row has one product in each entry, and PyTorch adds it to nothing: -1 times 0 stays -0.
     """
-    if a.ndim == b.ndim == 3 and a.shape[1] == 1 < min(a.shape[0], b.shape[1]):
-        return np.asarray(a * b)
-    return np.asarray(np.matmul(a[..., 0], b[..., 0]))[..., None]
+    a, b = (n.shape for n in node.args)
+    if len(a) == len(b) == 2 and a[1] == 1 < min(a[0], b[1]):
+        return np.multiply
+    return lambda a, b: np.matmul(a[..., 0], b[..., 0])[..., None]
 
 
 def _remainder(a: Array, b: Array) -> Array:
@@ -73,16 +74,20 @@ def _remainder(a: Array, b: Array) -> Array:
     return np.where(result == 0, np.fmod(a, b), result)
 
 
-_KERNELS = {"matmul": _matmul, "mod": _remainder}  # what PyTorch computes otherwise than the engine
+# What PyTorch computes otherwise than the engine.
+_KERNELS: Mapping[str, Callable[[Node], Callable[..., Array]]] = {"matmul": _matmul, "mod": lambda node: _remainder}
 
 
 def _function(node: Node) -> Callable[..., Array]:
     """Return the function that computes a node from the arrays of its arguments."""
-    return _KERNELS.get(node.op) or forward(node)
+    return _KERNELS.get(node.op, forward)(_single(node))
 
 
 class Program:
-    """Nodes ready to be computed from arrays in the engine's layout, with one point."""
+    """Nodes ready to be computed by `run` from arrays in the engine's layout, with one point.
+
+    `run` returns a list of the outputs; `reads` are the indices of the inputs that it needs.
+    """
 
     def __init__(self, inputs: Sequence[Node], outputs: Sequence[Node], known: Mapping[Node, Node] = _NONE) -> None:
         """Make a program; `known` are nodes whose values are inputs, with these."""
@@ -93,50 +98,21 @@ class Program:
         if known:
             kept = list(substituted(kept, {simpler[same[n]]: new for n, new in known.items()}))
         nodes = scheduled(kept)
-        fixed = [n for n in nodes if n.is_constant]
-        positions = {n: i for i, n in enumerate([*inputs, *fixed])}
         used = set(nodes)
         self.reads = frozenset(i for i, n in enumerate(inputs) if n in used)
-        self._constants = [constant(_single(n)) for n in fixed]
-        self._halves = any(n.dtype == "float16" for n in inputs)
-        steps: list[tuple[Callable[..., Array], tuple[int, ...]]] = []
-        for n in nodes:
-            if n not in positions:
-                steps.append((_function(_single(n)), tuple(positions[a] for a in n.args)))
-                positions[n] = len(positions)
-        self._steps = [(function, items_at(at)) for function, at in steps]
-        self._outputs = [positions[n] for n in kept]
-        self._dtypes = [np.dtype(n.dtype) for n in outputs]
-        # A function of just inputs is called at once, where it knows all kinds of numbers that there are.
-        is_single = len(kept) == len(steps) == 1 and max(steps[0][1]) < len(inputs)
-        is_real = all(n.dtype in ("float32", "float64") for n in inputs)
-        self._single = self._steps[0] if is_single and is_real else None
-
-    def __call__(self, arrays: Sequence[Any]) -> list[Array]:
-        """Return the wanted arrays."""
-        if self._single is not None:
-            function, arguments = self._single
-            return [_of(self._dtypes[0], function(*arguments(arrays)))]
-        values = [*arrays, *self._constants]
-        if self._halves:
-            values = [a.astype(np.float32) if a is not None and a.dtype == np.float16 else a for a in values]
-        for function, arguments in self._steps:
-            values.append(function(*arguments(values)))
-        if len(self._outputs) == 1:
-            return [_of(self._dtypes[0], values[self._outputs[0]])]
-        result = [values[i] for i in self._outputs]
-        return [_of(d, a) for a, d in zip(result, self._dtypes, strict=True)]
-
-
-def items_at(positions: Sequence[Any]) -> Callable[[Sequence[Any]], Sequence[Any]]:
-    """Return a function that returns the items at these positions, or slices."""
-    if len(positions) == 1 and type(positions[0]) is int:
-        return itemgetter(slice(positions[0], positions[0] + 1))
-    return itemgetter(*positions) if len(positions) > 1 else lambda values: [values[i] for i in positions]
-
-
-def _of(dtype: Any, a: Array) -> Array:
-    return a if a.dtype == dtype else a.astype(dtype)
+        names, lines, values = statements(inputs, nodes, kept, lambda n: constant(_single(n)), _function)
+        halves = [names[n] for n in inputs if n in used and n.dtype == "float16"]
+        values |= {"float32": np.float32} | {f"d{i}": np.dtype(n.dtype) for i, n in enumerate(outputs)}
+        results = [(names[n], f"d{i}") for i, n in enumerate(kept)]
+        self.run: Callable[..., list[Array]] = function_of(
+            [names[n] for n in inputs],
+            [
+                *(f"{x} = {x}.astype(float32)" for x in halves),
+                *lines,
+                f"return [{', '.join(f'{y} if {y}.dtype == {d} else {y}.astype({d})' for y, d in results)}]",
+            ],
+            values,
+        )
 
 
 class _Rule(NamedTuple):
@@ -151,7 +127,7 @@ class Pull:
 
     The inputs of the program are the operands, the results, the numbers, the residuals of calls, which the forward pass
     has computed, and the gradients of the results.  `reads` are the indices of what it reads of operands and results;
-    `follow_inputs` is whether a gradient has the memory layout of its input.
+    `following` are the indices of the inputs whose gradients have their memory layout.
     """
 
     def __init__(self, recipe: Recipe, active: tuple[int, ...]) -> None:
@@ -170,9 +146,9 @@ class Pull:
         if known:
             self.meant = Program(rule.inputs, rule.grad_inputs).reads.intersection(ends)
         op = recipe.gradient_of or recipe.op
-        self._layouts = [gradient_layout(op, recipe.operands, recipe.output, n) for n in rule.grad_inputs]
-        self.follow_inputs = "as input" in self._layouts
-        self._is_laid_out = {*self._layouts} == {"as computed"}
+        layouts = [gradient_layout(op, recipe.operands, recipe.output, n) for n in rule.grad_inputs]
+        self.following = [i for i, layout in zip(active, layouts, strict=True) if layout == "as input"]
+        self._ordered = [(k, i) for k, i in enumerate(active) if layouts[k] != "as computed"]
         self.known: dict[str, Saved] = {}  # what `saved` has returned
 
     def _derived(self) -> _Rule:
@@ -213,19 +189,18 @@ class Pull:
         return self._rule.grad_inputs
 
     def computed(self, arrays: Sequence[Any], columns: Collection[int]) -> list[Array]:
-        """Return the gradients, in PyTorch's layout; `columns` are the indices of inputs that are column-major."""
-        grads = self.program(arrays)
-        if self._is_laid_out:
-            return grads
-        each = zip(grads, self._layouts, self.active, strict=True)
-        return [laid_out(g, layout, i in columns) for g, layout, i in each]
+        """Return the gradients, in PyTorch's layout; those of the inputs at the indices `columns` are column-major."""
+        grads = self.program.run(*arrays)
+        for k, i in self._ordered:
+            grads[k] = np.asfortranarray(grads[k]) if i in columns else np.ascontiguousarray(grads[k])
+        return grads
 
     def saved(self, name: str) -> Saved:
         """Return what a step of that name keeps."""
         known = fact("saves", name_of(name))
         saves = fact("saves", self._recipe.op) if known is None else known
         needed, keeps = (self.meant, bool(self.meant)) if saves is None else self._of_table(saves)
-        kept = tuple((i, i in self.reads, i in needed) for i in sorted(self.reads.union(needed)))
+        kept = tuple((i, i in self.reads, i in needed, i < self._count) for i in sorted(self.reads.union(needed)))
         return self.known.setdefault(name, Saved(kept, keeps))
 
     def _of_table(self, saves: str) -> tuple[Collection[int], bool]:
@@ -239,10 +214,10 @@ class Saved(NamedTuple):
     """What a step keeps for its backward, and whether PyTorch keeps anything.
 
     It is the index of each operand that is kept, and behind them that of the result, with whether the VJP rule reads
-    it, and whether PyTorch saves it.
+    it, whether PyTorch saves it, and whether it is an operand.
     """
 
-    kept: tuple[tuple[int, bool, bool], ...]
+    kept: tuple[tuple[int, bool, bool, bool], ...]
     keeps: bool
 
 

@@ -295,7 +295,7 @@ class Step(GradFn):
         operands = [saved.get(i, a) for i, a in enumerate(kept[:count])]
         if count in saved or kept[count] is None or any(a is None for a in operands):
             return kept
-        return [*kept[:count], *QUIET.run(self.recipe.program, [*operands, *self.numbers])]
+        return [*kept[:count], *QUIET.run(self.recipe.program.run, *operands, *self.numbers)]
 
     def steps(self) -> Sequence[Step]:
         """Return the steps of a call that is computed in several."""
@@ -307,8 +307,8 @@ class Step(GradFn):
             self.freed = line
             if not Recorder.explains:
                 self.numbers = ()
-        self.kept, self.checks, self.packed, self.read, self.made = (), (), {}, (), ()
-        self.residuals, self.beside = (), ()
+        self.kept = self.checks = self.residuals = self.beside = self.read = self.made = ()
+        self.packed = {}
 
 
 def _in_shape(a: Array, shape: tuple[int, ...]) -> Array:
@@ -366,10 +366,11 @@ def dependencies(roots: Iterable[GradFn], ends: Container[GradFn] = ()) -> dict[
         for edge in last.edges if last not in ends else ():
             if edge is not None:
                 fn = edge[0]
-                if fn not in counts:
-                    counts[fn] = 0
+                if fn in counts:
+                    counts[fn] += 1
+                else:
+                    counts[fn] = 1
                     stack.append(fn)
-                counts[fn] += 1
     return counts
 
 

@@ -12,7 +12,7 @@ from gradcli.graph.node import Node
 from gradcli.pytorch.cuts import note_lost
 from gradcli.pytorch.functions import grad_name
 from gradcli.pytorch.layouts import is_column_major, like_operands
-from gradcli.pytorch.messages import raise_if
+from gradcli.pytorch.messages import torch_error
 from gradcli.pytorch.modes import Mode
 from gradcli.pytorch.moments import moment
 from gradcli.pytorch.origins import Maker, Origin
@@ -74,7 +74,8 @@ def run(
     else:
         arrays = arrays or [x if isinstance(x, np.ndarray) else x._a for x in operands]
         # A call keeps inner values for a backward, if there may be one.
-        values = QUIET.run(recipe.forward if recipe.has_calls and active else recipe.program, [*arrays, *numbers])
+        program = recipe.forward if recipe.has_calls and active else recipe.program
+        values = QUIET.run(program.run, *arrays, *numbers)
         result = values[0]
         if recipe.is_view:
             out = new(result)
@@ -203,8 +204,7 @@ def make_step(
     edges: list[Any] = [None] * len(operands)
     for i in active:
         edges[i] = edge_of(operands[i])
-    step = Step(tuple(edges))
-    outs[0]._fn = step
+    outs[0]._fn = step = Step(tuple(edges))
     pull = step.pull = recipe.pulls.get(active) or recipe.pull(active)
     step.called, step.shapes, step.recipe = name, recipe.shapes, recipe
     if len(outs) > 1:
@@ -213,21 +213,23 @@ def make_step(
             out._fn, out._output = step, i
     if numbers:
         step.numbers = numbers
-    if pull.follow_inputs:
-        step.columns = [i for i in active if is_column_major(operands[i]._a)]
+    if pull.following:
+        step.columns = [i for i in pull.following if is_column_major(operands[i]._a)]
     saved = pull.known.get(name) or pull.saved(name)
     step.keeps = saved.keeps
     if saved.kept:
+        given = (*operands, *outs)
+        kept: list[Any] = [None] * len(given)
         checks: list[Any] = []
-        count = len(operands)
-        kept: list[Any] = [None] * (count + len(outs))
-        for i, is_read, is_needed in saved.kept:
-            x = operands[i] if i < count else outs[i - count]
+        for i, is_read, is_needed, is_operand in saved.kept:
+            x = given[i]
             a = x if isinstance(x, np.ndarray) else x._a
             if is_read:  # a copy of what PyTorch's own rule does not read: a later change in place does no harm
                 kept[i] = a if is_needed else a.copy("K")
             if is_needed and x is not a:
-                raise_if(x._inference, "inference tensor saved")
-                checks.append((x._memory, x._memory.version, a, x if i < count else None, i))
+                if x._inference:
+                    raise torch_error("inference tensor saved")
+                memory = x._memory
+                checks.append((memory, memory.version, a, x if is_operand else None, i))
         step.checks, step.kept = checks, kept
     return step

@@ -133,9 +133,7 @@ class Tensor(TensorBase):
 
     @property
     def requires_grad(self) -> bool:
-        if self._fn is None and self._base is not None:
-            return self._requires or self._base.requires_grad
-        return self._fn is not None or self._requires
+        return self._requires or self._fn is not None or (self._base is not None and self._base.requires_grad)
 
     @requires_grad.setter
     def requires_grad(self, value: bool) -> None:

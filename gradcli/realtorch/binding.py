@@ -112,7 +112,7 @@ def _results(recipe: Recipe, operands: Sequence[Any], numbers: Sequence[Any]) ->
     def compute() -> None:
         if any(a.size > COPIED for a in (*operands, *results)):
             raise LookupError("the numbers are many")
-        values = QUIET.run(recipe.program, _read([*operands, *numbers]))
+        values = QUIET.run(recipe.program.run, *_read([*operands, *numbers]))
         for a, value in zip(results, values, strict=True):
             a.whole[...] = value
 

@@ -100,18 +100,20 @@ def _begun(outputs: Any, grad_outputs: Any, retain: bool | None, create: bool) -
     vs: list[Any] = [None] * len(roots) if grad_outputs is None else _as_list(grad_outputs)
     for v in vs[: len(roots)]:
         raise_if(v is not None and not isinstance(v, Tensor), "kind of a gradient", type(v).__name__)
-    seeds = [_seed(i, y, v) for i, (y, v) in enumerate(zip(roots, vs, strict=False))]
+    seeds = [(y, _seed(i, y, v)) for i, (y, v) in enumerate(zip(roots, vs, strict=False))]
     raise_if(len(vs) != len(roots), "count of gradients", len(roots), len(vs))
     for i, y in enumerate(roots):
         raise_if(not y.requires_grad, "no gradient to start from", i, about=(y,))
     freed = not ((create if retain is None else retain) or Mode.mapped)
-    return Call([*zip(roots, seeds, strict=True)], freed=freed, create=create, implicit=grad_outputs is None)
+    return Call(seeds, freed=freed, create=create, implicit=grad_outputs is None)
 
 
 def _seed(i: int, y: Tensor, v: Any) -> Any:
     if v is None:
         raise_if(y.requires_grad and y._a.size != 1, "no v for several numbers", about=(y,))
-        return new(np.ones(y._a.shape, y._a.dtype))
+        one = np.empty_like(y._a)
+        one.fill(1)
+        return new(one)
     raise_if(v.shape != y.shape, "shape of v", i, v.shape, y.shape, about=(y, v))
     return v.to(y.dtype)
 

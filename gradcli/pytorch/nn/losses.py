@@ -58,6 +58,9 @@ def difference_loss(input: Tensor, target: Tensor, op: str, **options: Any) -> T
     return _compared("l1_loss" if is_l1 else op, input, target, how, weight, **{} if is_l1 else bounds)
 
 
+_OF_L1 = {"mean": "MeanBackward0", "sum": "SumBackward0", "none": "AbsBackward0"}
+
+
 def _compared(name: str, input: Any, target: Any, how: str, weight: Tensor | None, **more: float) -> Tensor:
     """Return the loss of the vocabulary, weighted as PyTorch weights it."""
     if target.size() != input.size():
@@ -77,8 +80,7 @@ def _compared(name: str, input: Any, target: Any, how: str, weight: Tensor | Non
         settings = dict(zip(more, numbers, strict=True))
         return FUNCTIONS[name](cast(x, kind.name), cast(y, kind.name), reduction=how, **settings)
 
-    named = {"mean": "MeanBackward0", "sum": "SumBackward0", "none": "AbsBackward0"}[how]
-    grad = grad_name(name) if fact("composed", name) is None else named
+    grad = grad_name(name) if fact("composed", name) is None else _OF_L1[how]
     return apply(name, build, (input, target), (how,), grad, [number(v, kind) for v in more.values()])
 
 

@@ -112,6 +112,7 @@ class Module:
     _parameters: dict[str, Any]
     _buffers: dict[str, Any]
     _modules: dict[str, Any]
+    __hooks: dict[str, OrderedDict[Any, Any]]
 
     def __init_subclass__(cls, **settings: Any) -> None:
         super().__init_subclass__(**settings)
@@ -156,9 +157,9 @@ class Module:
         self.__holder(name).pop(name, None)
 
     def __getattr__(self, name: str) -> Any:
-        holder = self.__holder(name)
-        if holder:
-            return holder[name]
+        for kind in _KINDS:
+            if name in (members := self.__dict__.get(kind, ())):
+                return members[name]
         if name in pytorch_names()["torch.nn.Module"]:
             raise missing(name, dir(Module), "torch.nn.Module.")
         raise torch_error("unknown attribute", type(self).__name__, name)
@@ -208,7 +209,7 @@ class Module:
         raise torch_error("module without a forward", type(self).__name__)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        hooks = hooks_of(self)
+        hooks = self.__hooks
         if not any(hooks.values()):
             return self.__noted(self.forward(*args, **kwargs))
         for hook in list(hooks["pre"].values()):
@@ -229,11 +230,11 @@ class Module:
 
     def __noted(self, result: Any) -> Any:
         """Note on the result's step, or on a tensor without a step, that it is this module's output."""
-        step = getattr(result, "_fn", None)
-        if step is not None and step.module is None:
-            step.module = self
-        elif step is None and Recorder.explains and isinstance(result, Tensor) and result._module is None:
-            result._module = self
+        if Recorder.explains and isinstance(result, Tensor):
+            if (step := result._fn) is None:
+                result._module = self if result._module is None else result._module
+            elif step.module is None:
+                step.module = self
         return result
 
     register_forward_hook, register_forward_pre_hook = _hooking("forward"), _hooking("pre")

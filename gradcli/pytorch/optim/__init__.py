@@ -84,19 +84,19 @@ class Optimizer:
             for p in group["params"]:
                 if p._grad is None:
                     continue
-                kept: Any = self.state.get(p)
-                if kind != (kind := (p._a.dtype, self._begins_otherwise and not kept)):
+                if kind != (kind := (p._a.dtype, self._begins_otherwise and not self.state.get(p))):
                     update = _update(self._rule, self._switches, switches, *kind)
                     settings = update.rule.numbers_of(group)
+                kept: Any = self.state.get(p) if update.rule.states else None
                 if not kept and update.rule.states:
                     kept = self.state[p] = {s.name: _first(s, p, group) for s in update.rule.states.values()}
-                arrays = p._a, p._grad._a, kept, settings
+                arrays, memory = (p._a, p._grad._a, kept, settings), p._memory
                 before = update.before(*arrays) if Recorder.explains else {}
-                p._memory.keep()
+                memory.keep()
                 update(*arrays)
-                p._memory.version += 1
+                memory.version += 1
                 if Recorder.explains:
-                    p._memory.storage.changed = (script_line(), "step")
+                    memory.storage.changed = (script_line(), "step")
                     changes.append(Change(p, update.rule, before, partial(update.kept, p._a, kept)))
         Recorder.listener.stepped(self, changes)
         return loss

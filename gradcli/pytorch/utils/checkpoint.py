@@ -105,7 +105,7 @@ class CheckpointFunction(Function):
 
     @staticmethod
     def backward(ctx: Any, *grads: Any) -> Any:
-        raise_if(Mode.chosen, "checkpoint in a grad")
+        raise_if(Mode.running is not None and Mode.running.inputs is not None, "checkpoint in a grad")
         kept = iter(ctx.saved_tensors)
         args = [_leaf(next(kept)) if isinstance(x, Tensor) else x for x in ctx.args]
         with _random_as(DEFAULT.get_state() if ctx.state is None else ctx.state), enable_grad():
