@@ -16,6 +16,7 @@ import numpy as np
 from gradcli.codegen.helpers import names_in
 from gradcli.errors import InputError
 from gradcli.graph.array import Array
+from gradcli.graph.names import Numbered
 from gradcli.graph.node import Node
 from gradcli.graph.operations import JOINS, OPERATIONS
 from gradcli.graph.shapes import Shape, size_of
@@ -34,19 +35,11 @@ class ModelWriter:
         self.results: dict[Hashable, list[str]] = {}  # of calls with several
         self.initializers: dict[str, Array] = {}
         self._known: dict[tuple[Any, ...], str] = {}
-        self._taken: set[str] = set()
-
-    def fresh(self, name: str) -> str:
-        """Return a name that none has taken, and take it."""
-        result, k = name, 2
-        while result in self._taken:
-            result, k = f"{name}_{k}", k + 1
-        self._taken.add(result)
-        return result
+        self.fresh = Numbered()
 
     def take(self, names: Iterable[str]) -> None:
         """Take names that are no longer free."""
-        self._taken.update(names)
+        self.fresh.taken.update(names)
 
     def add(self, op: str, *inputs: str, name: str | None = None, **attributes: Any) -> str:
         """Add a node, and return the name of its result."""

@@ -116,6 +116,28 @@ def fresh_names(taken: set[str], stem: str = "t") -> Iterator[str]:
     return (name for k in count(1) if (name := f"{stem}{k}") not in taken)
 
 
+class Numbered:
+    """Names that are not taken, with a number behind a name that is.
+
+    >>> numbered = Numbered(["h"])
+    >>> numbered("h"), numbered("h"), numbered("x")
+    ('h_2', 'h_3', 'x')
+    """
+
+    def __init__(self, taken: Iterable[str] = ()) -> None:
+        self.taken = set(taken)
+        self._counts: dict[str, int] = {}
+
+    def __call__(self, name: str) -> str:
+        """Return the name, or the first one with a number that is free, and take it."""
+        label = name
+        while label in self.taken:
+            k = self._counts[name] = self._counts.get(name, 1) + 1
+            label = f"{name}_{k}"
+        self.taken.add(label)
+        return label
+
+
 def bar(name: str) -> str:
     """Return the name of an adjoint: t̄2 of t2.
 

@@ -12,7 +12,7 @@ import numpy as np
 from gradcli.errors import InputError, Span
 from gradcli.files import printable
 from gradcli.graph.array import Array, Named
-from gradcli.graph.names import identifier
+from gradcli.graph.names import Numbered, identifier
 from gradcli.graph.node import Node
 from gradcli.graph.subsystem import Parameter
 from gradcli.onnx.files import array, initializers, load
@@ -50,8 +50,9 @@ class Model:
         self._declared = {v.name: v for v in self._graph.input if v.name not in self._initializers}
         self._nodes = _needed(self._graph.node, self._results)
         names = dict.fromkeys((*self._declared, *self._initializers, *(o for n in self._nodes for o in n.output if o)))
+        numbered = Numbered()
         for name in sorted(names, key=lambda name: identifier(name) != name):  # those that are identifiers stay
-            self._name(name)
+            self._identifiers[name] = numbered(identifier(name))
         for name in self._results:
             if name not in self._identifiers:
                 raise InputError(f"the output `{printable(name)}` of `{printable(path)}` is never computed", text=path)
@@ -60,24 +61,10 @@ class Model:
         if any(n.op_type.startswith("TreeEnsemble") for n in self._nodes):
             self.notes.append("a decision tree is constant between its thresholds: its gradient is 0")
 
-    def _name(self, name: str) -> None:
-        """Choose the identifier of a name of the model in formulas."""
-        plain = base = identifier(name)
-        taken = set(self._identifiers.values()) if plain in self._used else set()
-        k = 2
-        while plain in taken:
-            plain, k = f"{base}_{k}", k + 1
-        self._used.add(plain)
-        self._identifiers.setdefault(name, plain)
-
     @property
     def own_names(self) -> Mapping[str, str]:
         """The identifiers that stand in formulas for names that no formula can have."""
         return {name: plain for name, plain in self._identifiers.items() if plain != name}
-
-    @cached_property
-    def _used(self) -> set[str]:
-        return set()
 
     @cached_property
     def _results(self) -> list[str]:

@@ -14,7 +14,7 @@ import numpy as np
 from gradcli.errors import InputError, Span
 from gradcli.graph.array import Weights
 from gradcli.graph.graph import Graph, needed_for, scheduled
-from gradcli.graph.names import identifier
+from gradcli.graph.names import Numbered, identifier
 from gradcli.graph.node import Node, cast, leaf
 from gradcli.pyfunc import functions as functions  # registers NumPy's functions
 from gradcli.pyfunc import methods as methods
@@ -240,17 +240,17 @@ class _Locals:
     def names(self, outputs: Mapping[str, Node], inputs: Mapping[str, Node], tape: Tape) -> dict[str, Node]:
         """Return nodes by their variables' names: one that is assigned again is numbered, `h`, `h_2`."""
         self.look()
-        numbered = _Numbered({*outputs, *inputs})
+        numbered, stem = Numbered([*outputs, *inputs]), cache(identifier)
         result: dict[str, Node] = {}
         done = {*outputs.values(), *inputs.values()}
         for name, node in [*self._found, *((n, x.node) for n, x in self._last.items() if not x.is_known)]:
             if node in done or node.dtype == "bool" or (node.is_constant and not isinstance(node.settings[0], Weights)):
                 continue
             done.add(node)
-            result[numbered(name)] = node
+            result[numbered(stem(name))] = node
         return result | self._constants(tape, numbered, done)
 
-    def _constants(self, tape: Tape, numbered: _Numbered, done: set[Node]) -> dict[str, Node]:
+    def _constants(self, tape: Tape, numbered: Numbered, done: set[Node]) -> dict[str, Node]:
         """Return the names of large arrays that the function reads: variables, of its module too."""
         result: dict[str, Node] = {}
         names = getattr(self._function, "__globals__", {})
@@ -260,30 +260,11 @@ class _Locals:
         known |= {id(c.cell_contents): n for n, c in zip(free, closure, strict=False) if _is_filled(c)}
         for identity, (_, node) in tape.constants.items():
             if node not in done:
-                result[numbered((self._arrays | known).get(identity, "constant"))] = node
+                result[numbered(identifier((self._arrays | known).get(identity, "constant")))] = node
         return result
 
 
 _SOUGHT = 64  # a decorator may make nodes before it calls the function, or never call it
-
-
-class _Numbered:
-    """Names that are not taken, with a number behind a name that is: `h`, `h_2`, `h_3`."""
-
-    def __init__(self, taken: set[str]) -> None:
-        self._taken = taken
-        self._stems: dict[str, str] = {}
-        self._counts: dict[str, int] = {}
-
-    def __call__(self, name: str) -> str:
-        if name not in self._stems:
-            self._stems[name] = identifier(name)
-        label = stem = self._stems[name]
-        while label in self._taken:
-            k = self._counts[stem] = self._counts.get(stem, 1) + 1
-            label = f"{stem}_{k}"
-        self._taken.add(label)
-        return label
 
 
 def _is_filled(cell: Any) -> bool:
