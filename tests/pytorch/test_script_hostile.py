@@ -13,16 +13,12 @@ X = "import torch, sys, os, signal, threading, io\nx = torch.tensor([1., 2.], re
 BACK = "(x**2).sum().backward()\n"
 
 
-@pytest.fixture
-def write(tmp_path):
-    def made(text, name="script.py"):
-        path = tmp_path / name
-        path.write_text(text, "utf-8")
-        return str(path)
-
-    limit = sys.getrecursionlimit()
-    yield made
-    sys.setrecursionlimit(limit)  # one of the scripts sets its own
+@pytest.fixture(autouse=True)
+def limit():
+    """Set the limit of recursion back, which one of the scripts sets."""
+    before = sys.getrecursionlimit()
+    yield
+    sys.setrecursionlimit(before)
 
 
 @pytest.fixture
@@ -61,97 +57,92 @@ def interruptible():
     ],
 )  # fmt: skip
 @pytest.mark.parametrize("quiet", [True, False])
-def test_a_script_ends_as_python_ends_it(text, status, printed, quiet, cli, write):
-    outcome = cli("run", *["--quiet"] * quiet, write(X + text))
-    assert outcome.status == status
+def test_a_script_ends_as_python_ends_it(text, status, printed, quiet, run):
+    outcome = run(X + text, *["--quiet"] * quiet, status=status)
     assert outcome.out == printed if quiet else outcome.out.endswith(printed)
-    assert "fault of gradcli" not in outcome.out
     assert "gradcli/" not in outcome.err
 
 
-def test_threads_may_all_call_backward(cli, write):
+def test_threads_may_all_call_backward(run):
     text = X + "found = []\ndef work():\n    x = torch.tensor([1., 2.], requires_grad=True)\n    for i in range(20):\n"
     text += "        (x**2).sum().backward()\n    found.append(x.grad.tolist())\n"
     text += "ts = [threading.Thread(target=work) for k in range(4)]\n[t.start() for t in ts]\n[t.join() for t in ts]\n"
-    outcome = cli.done("run", write(text + "print(found)\n"))
+    outcome = run(text + "print(found)\n")
     assert f"\n{[[40.0, 80.0]] * 4}\n" in outcome.out
     assert outcome.out.count("── line 7: ") == 1
     assert outcome.err == "line 7, 79 more times; --all shows them\n"
 
 
-def test_an_error_in_a_thread_is_shown_with_the_scripts_lines(cli, write):
+def test_an_error_in_a_thread_is_shown_with_the_scripts_lines(run):
     text = X + "t = threading.Thread(target=lambda: (x*2).backward(), name='T')\nt.start()\nt.join()\nprint('after')\n"
-    outcome = cli.done("run", "--quiet", write(text))
+    outcome = run(text, "--quiet")
     assert outcome.out == "after\n"
     assert outcome.err.startswith("Exception in thread T:\nTraceback (most recent call last):\n")
     assert outcome.err.endswith("RuntimeError: grad can be implicitly created only for scalar outputs\n")
     assert "gradcli/" not in outcome.err
 
 
-def test_an_error_that_another_was_made_of_is_explained(cli, write):
+def test_an_error_that_another_was_made_of_is_explained(run):
     text = "import torch\ntry:\n    torch.ones(2).sum().backward()\nexcept RuntimeError as e:\n"
-    outcome = cli("run", write(text + "    raise ValueError('mine') from e\n"))
-    assert outcome.status == 1
+    outcome = run(text + "    raise ValueError('mine') from e\n", status=1)
     assert "ValueError: mine\nwhy: nothing that the output was computed from requires a gradient" in outcome.err
 
 
-def test_an_exception_of_a_hook_is_the_scripts(cli, write):
+def test_an_exception_of_a_hook_is_the_scripts(run, tmp_path):
     text = X + "def bad(g):\n    raise ValueError('bad hook')\nx.register_hook(bad)\n" + BACK
-    path = write(text)
-    outcome = cli("run", path)
-    assert outcome.status == 1
+    outcome = run(text, status=1)
+    path = tmp_path / "script.py"
     lines = [f'  File "{path}", line 6, in <module>', f'  File "{path}", line 4, in bad']
     assert [line for line in outcome.told.splitlines() if line.startswith("  File")] == lines
     assert outcome.err.endswith("ValueError: bad hook\n")
 
 
 @pytest.mark.parametrize("text", ["raise self", "return 3", "raise SystemExit(4)"])
-def test_an_exception_whose_text_fails(text, cli, write):
+def test_an_exception_whose_text_fails(text, run):
     lines = f"class E(Exception):\n    def __str__(self): {text}\nraise E\n"
-    result = cli("run", write(X + BACK + lines))
-    assert result.status == 1
+    result = run(X + BACK + lines, status=1)
     assert result.err.endswith(" raise E\nE: <exception str() failed>\n")
 
 
-def test_a_script_reads_standard_input(cli, write):
+def test_a_script_reads_standard_input(cli):
     text = "n = int(input('n? '))\nprint(n, sys.stdin.read())\n"
-    assert cli.done("run", write(X + text), stdin="3\nrest").out == "n? 3 rest\n"
+    assert cli.done("run", "-c", X + text, stdin="3\nrest").out == "n? 3 rest\n"
 
 
-def test_output_takes_the_pages_of_each_format(cli, write, tmp_path):
-    path, file = write(X + BACK + "print('here')\n"), tmp_path / "pages"
-    assert cli.done("run", "--output", str(file), path).out == "here\n"
+def test_output_takes_the_pages_of_each_format(run, tmp_path):
+    text, file = X + BACK + "print('here')\n", tmp_path / "pages"
+    assert run(text, "--output", str(file)).out == "here\n"
     assert "x.grad: None → [2, 4]" in file.read_text("utf-8")
-    outcome = cli.done("run", "-f", "json", "--output", str(file), path)
+    outcome = run(text, "-f", "json", "--output", str(file))
     assert (outcome.out, outcome.notes) == ("here\n", "")
     assert json.loads(file.read_text("utf-8"))["line"] == 3
-    assert cli.done("run", "-f", "markdown", "--output", str(file), path).out == "here\n"
+    assert run(text, "-f", "markdown", "--output", str(file)).out == "here\n"
     assert "```text\nhere\n```" in file.read_text("utf-8")
-    assert cli.done("run", "-f", "html", "--output", str(file), path).out == "here\n"
+    assert run(text, "-f", "html", "--output", str(file)).out == "here\n"
     assert '<pre class="printed">here' in file.read_text("utf-8")
 
 
 @long
 @pytest.mark.parametrize("options", [(), ("--quiet",)])
-def test_an_endless_loop_ends_at_ctrl_c(options, process, write):
+def test_an_endless_loop_ends_at_ctrl_c(options, process):
     text = "import os, signal, torch\nx = torch.tensor([1., 2.], requires_grad=True)\ni = 0\nwhile True:\n    i += 1\n"
     text += "    if i == 50: os.kill(os.getpid(), signal.SIGINT)\n    (x**2).sum().backward()\n"
-    outcome = process("run", *options, write(text))
+    outcome = process("run", *options, "-c", text)
     assert outcome.status == 130
     assert outcome.err.endswith("interrupted\n")
     assert ("line 7, 48 more times" in outcome.err) == (not options)
 
 
-def test_every_ctrl_c_is_one_that_a_script_may_catch(process, write):
+def test_every_ctrl_c_is_one_that_a_script_may_catch(process):
     text = "import os, signal, time\nfor k in range(3):\n    try:\n        os.kill(os.getpid(), signal.SIGINT)\n"
     text += "        time.sleep(5)\n    except KeyboardInterrupt:\n        print('caught', k)\n"
-    outcome = process("run", write(text))
+    outcome = process("run", "-c", text)
     assert (outcome.status, outcome.out) == (0, "caught 0\ncaught 1\ncaught 2\n")
 
 
-def test_a_child_process_goes_its_own_way(process, write):
+def test_a_child_process_goes_its_own_way(process):
     text = "import os, torch\nx = torch.tensor([1., 2.], requires_grad=True)\npid = os.fork()\nif pid == 0:\n"
     text += "    (x**2).sum().backward()\n    print('child', x.grad, flush=True)\n    os._exit(0)\nos.waitpid(pid, 0)\n"
     text += "(x**3).sum().backward()\nprint('parent', x.grad)\n"
-    outcome = process("run", "--quiet", write(text))
+    outcome = process("run", "--quiet", "-c", text)
     assert outcome.out == "child tensor([2., 4.])\nparent tensor([ 3., 12.])\n"
