@@ -6,9 +6,6 @@ import sys
 import numpy as np
 import pytest
 
-from gradcli.cli.main import gradcli as group
-from gradcli.cli.main import run as run_command
-
 FILE = """
 import numpy as np
 from numpy import zeros
@@ -80,7 +77,7 @@ def leaves(x):
 """
 
 
-@pytest.fixture
+@pytest.fixture(autouse=True)
 def folder(tmp_path, monkeypatch):
     (tmp_path / "f.py").write_text(FILE, encoding="utf-8")
     (tmp_path / "cubes.py").write_text("def cube(x):\n    return x**3\n", encoding="utf-8")
@@ -91,76 +88,57 @@ def folder(tmp_path, monkeypatch):
     return tmp_path
 
 
-@pytest.fixture
-def gradcli(folder, capsys):
-    def call(*arguments):
-        status = run_command(group, list(arguments))
-        out, err = capsys.readouterr()
-        return status, out, err
-
-    return call
-
-
-def data(gradcli, *arguments):
-    status, out, err = gradcli(*arguments, "-f", "json")
-    assert status == 0, err
-    return json.loads(out)
-
-
-def test_parameters_are_inputs_and_local_variables_have_names(gradcli):
-    status, out, _ = gradcli("backward", "-F", "f.py:pendulum", "--at", "theta=0.3")
-    assert status == 0
+def test_parameters_are_inputs_and_local_variables_have_names(cli):
+    out = cli.done("backward", "-F", "f.py:pendulum", "--at", "theta=0.3").out
     assert "kinetic   = 0.5*m*(length*omega)**2 = 0.25" in out
     assert "pendulum  = kinetic + potential" in out
 
 
-def test_gradients_are_the_analytic_ones(gradcli):
-    result = data(gradcli, "backward", "-F", "f.py:pendulum", "--at", "theta=0.3,g=10")
+def test_gradients_are_the_analytic_ones(cli):
+    result = cli.json("backward", "-F", "f.py:pendulum", "--at", "theta=0.3,g=10")
     assert result["at"] == {"g": 10.0, "length": 0.5, "m": 2.0, "omega": 1.0, "theta": 0.3}
     assert result["grad"]["theta"] == pytest.approx(2 * 10 * 0.5 * np.sin(0.3))
     assert result["grad"]["omega"] == pytest.approx(2 * 0.5**2)
 
 
-def test_elements_that_are_assigned_make_an_array(gradcli):
-    result = data(gradcli, "jacobian", "-F", "f.py:chain", "--at", "x=[1,2]")
+def test_elements_that_are_assigned_make_an_array(cli):
+    result = cli.json("jacobian", "-F", "f.py:chain", "--at", "x=[1,2]")
     c = np.cos(2.0)
     np.testing.assert_allclose(result["jacobian"], [[1, 0], [2, 1], [2 * c, c]])
 
 
 @pytest.mark.parametrize(("at", "slope"), [("x=3", 6), ("x=-3", -1)])
-def test_the_branch_of_the_point_is_taken_and_noted(gradcli, at, slope):
-    status, out, err = gradcli("backward", "-F", "f.py:branch", "--at", at, "-f", "json")
-    assert (status, json.loads(out)["grad"]["x"]) == (0, slope)
-    assert f"`if x > 0` is {slope > 0} here" in err
+def test_the_branch_of_the_point_is_taken_and_noted(cli, at, slope):
+    outcome = cli("backward", "-F", "f.py:branch", "--at", at, "-f", "json")
+    assert (outcome.status, json.loads(outcome.out)["grad"]["x"]) == (0, slope)
+    assert f"`if x > 0` is {slope > 0} here" in outcome.err
 
 
-def test_a_point_on_another_branch_is_an_error_with_the_line(gradcli):
-    status, _, err = gradcli("backward", "-F", "f.py:branch", "--at", "x=3", "--at", "x=-3")
-    assert status == 2
+def test_a_point_on_another_branch_is_an_error_with_the_line(cli):
+    err = cli.refused("backward", "-F", "f.py:branch", "--at", "x=3", "--at", "x=-3")
     assert "point 2 takes another branch" in err
     assert "f.py, line 24" in err
 
 
-def test_a_branch_without_a_value_asks_for_a_point(gradcli):
-    status, _, err = gradcli("jacobian", "-F", "f.py:branch")
-    assert (status, "--at" in err, "f.py, line 24" in err) == (2, True, True)
+def test_a_branch_without_a_value_asks_for_a_point(cli):
+    outcome = cli("jacobian", "-F", "f.py:branch")
+    assert (outcome.status, "--at" in outcome.err, "f.py, line 24" in outcome.err) == (2, True, True)
 
 
-def test_outputs_are_named_by_keys_and_by_numbers(gradcli):
-    assert data(gradcli, "backward", "-F", "f.py:two", "--at", "x=2", "--v", "ones")["grad"]["x"] == 4 + 12
-    assert data(gradcli, "jacobian", "-F", "f.py:pair", "--at", "x=2")["rows"] == ["pair0", "pair1"]
+def test_outputs_are_named_by_keys_and_by_numbers(cli):
+    assert cli.json("backward", "-F", "f.py:two", "--at", "x=2", "--v", "ones")["grad"]["x"] == 4 + 12
+    assert cli.json("jacobian", "-F", "f.py:pair", "--at", "x=2")["rows"] == ["pair0", "pair1"]
 
 
-def test_many_points_have_one_graph(gradcli, folder):
+def test_many_points_have_one_graph(cli, folder):
     (folder / "p.csv").write_text("theta,m\n0.1,1\n0.2,2\n", encoding="utf-8")
-    status, out, err = gradcli("backward", "-F", "f.py:pendulum", "--points", "p.csv", "--wrt", "theta", "-f", "csv")
-    assert status == 0, err
+    out = cli.done("backward", "-F", "f.py:pendulum", "--points", "p.csv", "--wrt", "theta", "-f", "csv").out
     rows = np.genfromtxt(out.splitlines(), delimiter=",", skip_header=1)
     np.testing.assert_allclose(rows.reshape(2, -1)[:, -1], [9.81 * 0.5 * np.sin(0.1), 2 * 9.81 * 0.5 * np.sin(0.2)])
 
 
-def test_formulas_and_functions_make_one_system(gradcli):
-    result = data(gradcli, "backward", "-F", "f.py:branch", "loss = 3*branch + z", "--at", "x=2,z=1")
+def test_formulas_and_functions_make_one_system(cli):
+    result = cli.json("backward", "-F", "f.py:branch", "loss = 3*branch + z", "--at", "x=2,z=1")
     assert result["grad"] == {"x": 12.0, "z": 1.0}
 
 
@@ -179,29 +157,29 @@ ERRORS = {
 
 
 @pytest.mark.parametrize("name", ERRORS)
-def test_what_goes_wrong_is_told_in_the_users_lines(gradcli, name):
+def test_what_goes_wrong_is_told_in_the_users_lines(cli, name):
     expected, text = ERRORS[name]
-    status, out, err = gradcli("backward", "-F", name, "--at", "x=1")
-    assert (status, out) == (expected, "")
-    assert text in err
-    assert "fault of gradcli" not in err
-    assert "gradcli/pyfunc" not in err.replace("\\", "/")
+    outcome = cli("backward", "-F", name, "--at", "x=1")
+    assert (outcome.status, outcome.out) == (expected, "")
+    assert text in outcome.err
+    assert "fault of gradcli" not in outcome.err
+    assert "gradcli/pyfunc" not in outcome.err.replace("\\", "/")
 
 
-def test_only_a_named_function_runs_a_file(gradcli, folder):
+def test_only_a_named_function_runs_a_file(cli, folder):
     (folder / "danger.py").write_text("open('ran', 'w').close()\n", encoding="utf-8")
-    status, *_ = gradcli("backward", "-F", "danger.py")
-    assert (status, (folder / "ran").exists()) == (2, False)
+    outcome = cli("backward", "-F", "danger.py")
+    assert (outcome.status, (folder / "ran").exists()) == (2, False)
 
 
-def test_code_for_autograd_and_jax_runs_as_it_is(gradcli, folder):
+def test_code_for_autograd_and_jax_runs_as_it_is(cli, folder):
     (folder / "g.py").write_text(
         "import autograd.numpy as anp\nimport jax.numpy as jnp\nimport jax\nfrom autograd import grad\n"
         "def energy(x):\n    return anp.sum(anp.sin(x)**2) + jnp.dot(x, x)\n"
         "@jax.jit\ndef force(x):\n    return -grad(energy)(x)\n",
         encoding="utf-8",
     )
-    result = data(gradcli, "jacobian", "-F", "g.py:force", "--at", "x=[0.5,1]")
+    result = cli.json("jacobian", "-F", "g.py:force", "--at", "x=[0.5,1]")
     np.testing.assert_allclose(result["jacobian"], np.diag(-2 * np.cos([1, 2]) - 2), atol=1e-12)
     assert "jax" not in sys.modules
 
@@ -247,18 +225,17 @@ def dmodel(a, b):
         ),
     ],
 )
-def test_a_gradient_in_numpy_is_checked(gradcli, folder, names, status, told):
+def test_a_gradient_in_numpy_is_checked(cli, folder, names, status, told):
     (folder / "g.py").write_text(GRADIENTS, encoding="utf-8")
     own = ("--shape", "w=2") if names[0] == "loss" else ()
-    found, out, err = gradcli("check", f"g.py:{names[0]}", "--gradient", f"g.py:{names[1]}", *own)
-    assert found == status, err
-    assert all(text in out for text in told), out
+    outcome = cli("check", f"g.py:{names[0]}", "--gradient", f"g.py:{names[1]}", *own)
+    assert outcome.status == status, outcome.err
+    assert all(text in outcome.out for text in told), outcome.out
 
 
-def test_a_gradient_of_another_shape_is_an_error(gradcli, folder):
+def test_a_gradient_of_another_shape_is_an_error(cli, folder):
     (folder / "g.py").write_text(GRADIENTS + "\n\ndef wrong(w):\n    return X\n", encoding="utf-8")
-    status, _, err = gradcli("check", "g.py:loss", "--gradient", "g.py:wrong", "--shape", "w=2")
-    assert (status, "has shape (3, 2)" in err) == (2, True)
+    assert "has shape (3, 2)" in cli.refused("check", "g.py:loss", "--gradient", "g.py:wrong", "--shape", "w=2")
 
 
 LISTS = """
@@ -293,11 +270,11 @@ X, A = "df/dx = {}(x, a)", "df/da = {}(x, a)"
         ("r", "spoiled", {"dr/dx = {}(x)": "wrong"}),
     ],
 )
-def test_a_gradient_that_is_a_list_is_checked(gradcli, folder, function, gradient, claims):
+def test_a_gradient_that_is_a_list_is_checked(cli, folder, function, gradient, claims):
     (folder / "g.py").write_text(LISTS, encoding="utf-8")
-    _, out, err = gradcli("check", f"g.py:{function}", "--gradient", f"g.py:{gradient}", "--shape", "x=2", "-f", "json")
-    found = {f"{o['claim']} = {o['said']}": o["verdict"] for o in map(json.loads, out.splitlines())}
-    assert found == {claim.format(gradient): verdict for claim, verdict in claims.items()}, err
+    outcome = cli("check", f"g.py:{function}", "--gradient", f"g.py:{gradient}", "--shape", "x=2", "-f", "json")
+    found = {f"{o['claim']} = {o['said']}": o["verdict"] for o in map(json.loads, outcome.out.splitlines())}
+    assert found == {claim.format(gradient): verdict for claim, verdict in claims.items()}, outcome.err
 
 
 MOVES = """
@@ -323,15 +300,14 @@ def f(x):
     ],
     ids=lambda c: c[0],
 )
-def test_files_are_those_of_the_folder_where_the_command_began(gradcli, folder, command):
+def test_files_are_those_of_the_folder_where_the_command_began(cli, folder, command):
     (folder / "g.py").write_text(MOVES, encoding="utf-8")
     (folder / "p.csv").write_text("x\n1\n", encoding="utf-8")
     for name in ("sub", "other"):
         (folder / name).mkdir()
         (folder / name / "p.csv").write_text("x\n100\n", encoding="utf-8")
     name, *rest = command
-    status, _, err = gradcli(name, "-F", "g.py:f", *rest)
-    assert status == 0, err
+    cli.done(name, "-F", "g.py:f", *rest)
     written = folder / rest[-1]
     assert written.is_file()
     assert [p.name for p in folder.rglob(written.name)] == [written.name]
@@ -339,12 +315,12 @@ def test_files_are_those_of_the_folder_where_the_command_began(gradcli, folder, 
         assert written.read_text(encoding="utf-8").split() == ["x.grad", "2.0"]
 
 
-def test_a_file_in_another_encoding_is_refused_as_python_does(gradcli, folder):
+def test_a_file_in_another_encoding_is_refused_as_python_does(cli, folder):
     (folder / "g.py").write_bytes(b"# \xe9\ndef f(x): return x*x\n")
-    status, _, err = gradcli("backward", "-F", "g.py:f", "--at", "x=2")
-    assert (status, "Non-UTF-8 code starting with '\\xe9' in file g.py on line 1" in err) == (1, True)
+    outcome = cli("backward", "-F", "g.py:f", "--at", "x=2")
+    assert (outcome.status, "Non-UTF-8 code starting with '\\xe9' in file g.py on line 1" in outcome.err) == (1, True)
     (folder / "h.py").write_bytes(b"# -*- coding: latin-1 -*-\n# \xe9\ndef f(x): return x*x\n")
-    assert data(gradcli, "backward", "-F", "h.py:f", "--at", "x=2")["grad"] == {"x": 4.0}
+    assert cli.json("backward", "-F", "h.py:f", "--at", "x=2")["grad"] == {"x": 4.0}
 
 
 LOOPS = """
@@ -372,13 +348,15 @@ def plain(x):
 
 
 @pytest.mark.parametrize("name", ["long", "deep"])
-def test_the_operations_of_a_function_are_bounded(gradcli, folder, monkeypatch, name):
+def test_the_operations_of_a_function_are_bounded(cli, folder, monkeypatch, name):
     monkeypatch.setattr("gradcli.pyfunc.tape.MAX_NODES", 1000)
     limit = sys.getrecursionlimit()
     (folder / "g.py").write_text(LOOPS, encoding="utf-8")
-    status, _, err = gradcli("backward", "-F", f"g.py:{name}", "--at", "x=1")
+    outcome = cli("backward", "-F", f"g.py:{name}", "--at", "x=1")
     sys.setrecursionlimit(limit)
-    assert (status, "makes more than 1,000 operations" in err, "g.py, line" in err) == (2, True, True), err
+    assert outcome.status == 2
+    assert "makes more than 1,000 operations" in outcome.err
+    assert "g.py, line" in outcome.err
 
 
 ESCAPES = {
@@ -391,28 +369,27 @@ ESCAPES = {
 
 
 @pytest.mark.parametrize("code", ESCAPES)
-def test_what_leaves_numpy_is_an_error_with_the_line(gradcli, folder, code):
+def test_what_leaves_numpy_is_an_error_with_the_line(cli, folder, code):
     (folder / "g.py").write_text(
         "import json, types\nimport numpy as np\nHIDDEN = types.SimpleNamespace(array=np.zeros(2))\n"
         f"def f(x):\n    y = x * 2\n    {code}\n    return y\n",
         encoding="utf-8",
     )
-    status, out, err = gradcli("backward", "-F", "g.py:f", "--at", "x=[1,2]", "--v", "ones")
-    assert (status, out, "Traceback" in err, "Tracer" in err) == (2, "", False, False)
-    assert ESCAPES[code] in err
-    assert "g.py, line 6" in err
+    outcome = cli("backward", "-F", "g.py:f", "--at", "x=[1,2]", "--v", "ones")
+    assert (outcome.status, outcome.out, "Traceback" in outcome.err, "Tracer" in outcome.err) == (2, "", False, False)
+    assert ESCAPES[code] in outcome.err
+    assert "g.py, line 6" in outcome.err
 
 
-def test_what_is_imported_in_the_function_is_traced(gradcli, folder):
+def test_what_is_imported_in_the_function_is_traced(cli, folder):
     (folder / "g.py").write_text(
         "def f(x):\n    from scipy.special import logsumexp\n    return logsumexp([x[0], x[1]])\n"
         "def g(x):\n    import scipy.linalg as sla\n    return sla.logm(x)\n",
         encoding="utf-8",
     )
-    found = data(gradcli, "backward", "-F", "g.py:f", "--at", "x=[0,0]")
+    found = cli.json("backward", "-F", "g.py:f", "--at", "x=[0,0]")
     np.testing.assert_allclose(found["grad"]["x"], [0.5, 0.5])
-    status, _, err = gradcli("jacobian", "-F", "g.py:g", "--at", "x=[[1,2],[3,4]]")
-    assert (status, "`sla.logm` cannot be traced" in err) == (2, True), err
+    assert "`sla.logm` cannot be traced" in cli.refused("jacobian", "-F", "g.py:g", "--at", "x=[[1,2],[3,4]]")
 
 
 CALLABLES = """
@@ -429,7 +406,7 @@ vectorized = np.vectorize(square)
 
 
 @pytest.mark.parametrize("name", ["instance", "instance.method", "alias", "cached", "lambda_", "partial", "vectorized"])
-def test_whatever_is_called_has_the_name_that_was_typed(gradcli, folder, name):
+def test_whatever_is_called_has_the_name_that_was_typed(cli, folder, name):
     (folder / "g.py").write_text(CALLABLES, encoding="utf-8")
-    found = data(gradcli, "backward", "-F", f"g.py:{name}", "--at", "x=3")
+    found = cli.json("backward", "-F", f"g.py:{name}", "--at", "x=3")
     assert (found["value"], found["grad"]["x"]) == ({name.rpartition(".")[2]: 9}, 6)
