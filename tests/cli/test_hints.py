@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import shlex
 import sys
+from pathlib import Path
 
 import pytest
 from conftest import each, said, some
@@ -15,72 +16,9 @@ from gradcli.errors import Fix, InputError
 AT = ("--at", "x=3")
 ROUNDS = 4  # mistakes that one command line has at most
 
-
-def formula(wrong: str, right: str, *options: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return the same command with a formula that is wrong, and with the one that was meant."""
-    return ("backward", wrong, *(options or AT)), ("backward", right, *(options or AT))
-
-
 # What is typed, and what was meant by it.
-MEANT = [
-    # Functions
-    formula("y=sin^2(x)", "y=sin(x)**2"),
-    formula("y=tan^-1(x)", "y=atan(x)"),
-    formula("y=sin²(x)", "y=sin(x)**2"),
-    formula("y=sin 2x", "y=sin(2*x)"),
-    formula("y=√x", "y=sqrt(x)"),
-    formula("y=√(x+1)·½", "y=sqrt(x+1)*(1/2)"),
-    formula("y=3*х", "y=3*x"),  # a Cyrillic letter
-    formula("y=sinx", "y=sin(x)"),
-    formula("y=x*cosx + 2*sin3x", "y=x*cos(x) + 2*sin(3*x)"),
-    formula("y=logtheta", "y=log(theta)", "--at", "theta=2"),
-    # Products and other signs
-    formula("y=2x", "y=2*x"),
-    formula("y=x z", "y=x*z", "--at", "x=3,z=2"),
-    formula("y=2(x+1)", "y=2*(x+1)"),
-    formula("y=(x+1)(x-1)", "y=(x+1)*(x-1)"),
-    formula("y=|x-5|", "y=abs(x-5)"),
-    formula("y=x!", "y=gamma(x + 1)"),
-    formula("y=where(x>0 && x<5, x, 0)", "y=where((x>0) & (x<5), x, 0)"),
-    formula("y=where(x=<5, x, 0)", "y=where(x<=5, x, 0)"),
-    formula("y=x²", "y=x**2"),
-    formula("y=x − 1", "y=x - 1"),
-    formula("y=exp(-lambda*x)", "y=exp(-lambda_*x)", "--at", "x=3,lambda_=2"),
-    # Decimal commas
-    formula("y=1,5*x", "y=1.5*x"),
-    formula("y=sin(1,5*x)", "y=sin(1.5*x)"),
-    (("backward", "y=x**2", "--at", "x=1,5"), ("backward", "y=x**2", "--at", "x=1.5")),
-    (("backward", "y=sum(x**2)", "--at", "x=1,2,3"), ("backward", "y=sum(x**2)", "--at", "x=[1,2,3]")),
-    # Values
-    (("backward", "y=x*z", "--at", "x=1 z=2"), ("backward", "y=x*z", "--at", "x=1,z=2")),
-    (("backward", "y=x@z", "--at", "x=[1,2]; z=[2, 3]"), ("backward", "y=x@z", "--at", "x=[1,2],z=[2,3]")),
-    (("backward", "y=x*z", "--at", "x=1", "z=2"), ("backward", "y=x*z", "--at", "x=1,z=2")),
-    (("backward", "y=[x,2*x]", *AT, "--v", "1", "2"), ("backward", "y=[x,2*x]", *AT, "--v", "1,2")),
-    (("jvp", "y=x*z", "--at", "x=1,z=2", "--u", "x=1", "z=3"), ("jvp", "y=x*z", "--at", "x=1,z=2", "--u", "x=1,z=3")),
-    (("backward", "y=x**2", "--x", "3"), ("backward", "y=x**2", *AT)),
-    (("backward", "y=x**2*z", "--at", "z=1", "--x", "3"), ("backward", "y=x**2*z", "--at", "z=1,x=3")),
-    # Statements
-    formula("y=x+", "y=x"),
-    formula("a=2*x*; y=a", "a=2*x; y=a"),
-    formula("y = x +\n  2*x", "y = x + 2*x"),
-    formula("y = 2*x\\", "y = 2*x"),
-    formula("y == x**2", "y = x**2"),
-    formula("y := x**2", "y = x**2"),
-    formula("f(x) = x**2", "f = x**2"),
-    formula("input b\ny = x*b", "input b = 1\ny = x*b"),
-    # Claims
-    (("check", "y=3*x", "y' = 3"), ("check", "y=3*x", "dy/dx = 3")),
-    (("check", "f=x**2*z", "f'(x) = 2*x*z"), ("check", "f=x**2*z", "df/dx = 2*x*z")),
-    (("check", "y=x**2", "dy/dx == 2*x"), ("check", "y=x**2", "dy/dx = 2*x")),
-    # Commands
-    (("y=x**2", *AT), ("backward", "y=x**2", *AT)),
-    ((*AT, "y=x**2"), ("backward", "y=x**2", *AT)),
-    (("y=x**2", *AT, "backward"), ("backward", "y=x**2", *AT)),
-    (("y=x**2 $HOME 'z'"[:6], *AT), ("backward", "y=x**2", *AT)),
-    (("a=x", "b=x**2", *AT), ("jacobian", "a=x", "b=x**2", *AT)),
-    (("y=x**2", *AT, "--u", "x=1"), ("jvp", "y=x**2", *AT, "--u", "x=1")),
-    (("y=x**2", "dy/dx = 2*x"), ("check", "y=x**2", "dy/dx = 2*x")),
-]  # fmt: skip
+PAIRS = Path(__file__).with_name("meant.txt").read_text("utf-8").strip().split("\n\n")[1:]
+MEANT = [tuple(tuple(shlex.split(line.replace("\\n", "\n"))) for line in pair.splitlines()) for pair in PAIRS]
 
 
 def error_of(arguments: tuple[str, ...]) -> InputError | None:

@@ -83,29 +83,6 @@ def test_npz_keeps_numbers(cli, table):
     assert "the column `id` has texts, and a .npz file has numbers" in err
 
 
-@pytest.mark.parametrize(
-    ("options", "says"),
-    [
-        (("--columns", "x=flow rte"), ("has no column `flow rte`", "its columns are `id`, `flow rate`, `p.in`, `z`")),
-        (("--columns", "q=z"), ("`q` is not in the system", "the inputs are x, z")),
-        (("--columns", "x"), ("`x` is not NAME=HEADER", "x=flow rate")),
-        (("--columns", "x=z,x=id"), "`x` is given two columns"),
-        (("--columns", "x=z,z=z"), "the column `z` is given two names"),
-        (("--columns", "x=flow rate", "--keep", "ids"), "has no column `ids`"),
-        ((), ("has no values for the input `x`", "its columns are `id`, `flow rate`", "--columns x=HEADER")),
-    ],
-)
-def test_what_is_refused(cli, table, options, says):
-    err = cli.refused("backward", "y=x*z", *table, *options)
-    for text in (says,) if isinstance(says, str) else says:
-        assert text in err
-
-
-@pytest.mark.parametrize("option", ["--values", "--keep=id", "--columns=x=id", "--missing=nan"])
-def test_options_of_files_need_one(cli, option):
-    assert "is for many points" in cli.refused("backward", "y=x**2", "--at", "x=1", option)
-
-
 def test_a_packed_file(cli):
     with gzip.open("points.csv.gz", "wt") as file:
         file.write("x\n" + "1.5\n" * 100_000)

@@ -20,22 +20,6 @@ def test_the_warnings_of_a_point_stand_in_json(cli, command):
     assert "notes" not in cli.json(*command.split(), "y=1/x", "--at", "x=1")
 
 
-@pytest.mark.parametrize(
-    ("arguments", "status"),
-    [
-        (("backward", "y=x", "--at", "x=1", "-f", "json"), 0),
-        (("--version",), 0),
-        (("backward", "y=x)"), 2),
-        (("nonsense",), 2),
-    ],
-)
-def test_exit_status_of_a_process(process, arguments, status):
-    outcome = process(*arguments)
-    assert outcome.status == status
-    assert bool(outcome.out) == (status == 0)
-    assert bool(outcome.err) == (status != 0)
-
-
 LEAVING = """
 import atexit, sys, types
 from gradcli.process.ending import leave
@@ -58,9 +42,9 @@ def test_at_the_end_nothing_is_taken_down():
     assert not done.stderr
 
 
-def test_the_process_prints_what_the_fixture_captures(process, cli):
-    arguments = ("backward", "h=x**2", "y=sqrt(h)", "--at", "x=0")
-    assert process(*arguments) == cli(*arguments)
+@pytest.mark.parametrize("line", ["backward h=x**2 y=sqrt(h) --at x=0", "--version", "backward y=x)", "nonsense"])
+def test_the_process_prints_what_the_fixture_captures_and_ends_with_its_status(process, cli, line):
+    assert process(*line.split()) == cli(*line.split())
 
 
 def test_a_closed_pipe_leaves_the_verdict(forked):
