@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from functools import partial
 
 import numpy as np
 
@@ -38,24 +39,19 @@ def term_sizes(graph: Graph, values: Mapping[str, Array], wanted: Iterable[Node]
     exact = evaluate(values)
     sizes = [np.zeros(np.shape(exact[n])) for n in wanted]
     for seed in range(_SAMPLES):
-        changed = evaluate(values, _Changed(seed))
+        changed = evaluate(values, partial(_change, np.random.default_rng(seed)))
         for k, node in enumerate(wanted):
             size = np.abs(changed[node].astype(float) - exact[node].astype(float)) / _CHANGE
             sizes[k] = np.maximum(sizes[k], np.nan_to_num(size, posinf=0))
     return sizes
 
 
-class _Changed:
-    """Perturbs each rounded result, each element by its own relative amount between half of `_CHANGE` and all."""
-
-    def __init__(self, seed: int) -> None:
-        self.random = np.random.default_rng(seed)
-
-    def __call__(self, node: Node, value: Array) -> Array:
-        if node.dtype not in FLOATING or not _is_rounded(node):
-            return value
-        amounts = self.random.uniform(0.5, 1, size=node.size) * self.random.choice((-1.0, 1.0), size=node.size)
-        return np.asarray(value * (1 + _CHANGE * amounts.reshape(*node.shape, 1)))
+def _change(random: np.random.Generator, node: Node, value: Array) -> Array:
+    """Perturb a rounded result, each element by its own relative amount between half of `_CHANGE` and all."""
+    if node.dtype not in FLOATING or not _is_rounded(node):
+        return value
+    amounts = random.uniform(0.5, 1, size=node.size) * random.choice((-1.0, 1.0), size=node.size)
+    return np.asarray(value * (1 + _CHANGE * amounts.reshape(*node.shape, 1)))
 
 
 def _is_rounded(node: Node) -> bool:

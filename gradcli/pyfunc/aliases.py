@@ -80,14 +80,9 @@ def _unchanged(function: Callable[..., Any] | None = None, **_: Any) -> Any:
     return _unchanged if function is None else function
 
 
-class _Config:
-    """`jax.config`: settings such as 64-bit numbers, which are always on here."""
-
-    def update(self, name: str, value: Any) -> None:
-        """Do nothing."""
-
-
-_JAX: dict[str, Any] = {"jit": _unchanged, "checkpoint": _unchanged, "config": _Config()}
+# `jax.config` has settings such as 64-bit numbers, which are always on here.
+_CONFIG = types.SimpleNamespace(update=lambda name, value: None)
+_JAX: dict[str, Any] = {"jit": _unchanged, "checkpoint": _unchanged, "config": _CONFIG}
 _NEURAL: dict[str, Any] = {
     "relu": lambda x: np.where(x > 0, x, 0.0),
     "sigmoid": lambda x: 1 / (1 + np.exp(-x)),

@@ -19,11 +19,7 @@ from gradcli.onnx.values import lift, number
 MAX_STEPS = 10_000
 
 _ACTIVATIONS: dict[str, Callable[..., Node]] = {
-    "relu": lambda x, a, b: call("relu", x),
-    "tanh": lambda x, a, b: call("tanh", x),
-    "sigmoid": lambda x, a, b: call("sigmoid", x),
-    "softsign": lambda x, a, b: call("softsign", x),
-    "softplus": lambda x, a, b: call("softplus", x),
+    **{f: lambda x, a, b, f=f: call(f, x) for f in ("relu", "tanh", "sigmoid", "softsign", "softplus")},
     "affine": lambda x, a, b: a * x + b,
     "leakyrelu": lambda x, a, b: call("leaky_relu", x, a),
     "thresholdedrelu": lambda x, a, b: where(x > a, x, 0),
