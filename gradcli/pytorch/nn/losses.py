@@ -92,7 +92,7 @@ def binary_cross_entropy(input: Tensor, target: Tensor, weight: Tensor | None, *
     raise_if(target.size() != input.size(), "size of the target, an error", target.shape, input.shape)
     raise_if(target._a.dtype != input._a.dtype, "dtype of a target", target.dtype.word, input.dtype.word)
     for what, array in (("input", input._a), ("target", target._a)):
-        raise_if(((array < 0) | (array > 1)).any(), "no probabilities", what)
+        raise_if(((array < 0) | (array > 1)).any(), f"{what} without probabilities")
     return call_function("binary_cross_entropy", input, target, weight, reduction=reduction_of(**options))
 
 

@@ -38,7 +38,6 @@ _KINDS: Mapping[str, Callable[[Any], bool]] = {
     "tensor": is_tensor,
     "integers": is_whole,
     "floats": lambda x: is_tensor(x) and x.is_floating_point(),
-    "outside": lambda x: is_tensor(x) and bool(((x < 0) | (x > 1)).any()),
     "matrix": lambda x: is_tensor(x) and x.dim() == 2,
     "class": lambda x: isinstance(x, type) and hasattr(x, "named_parameters"),
 }
@@ -55,7 +54,8 @@ def of_call(at: Failure, row: str) -> list[Change]:
     functions, part, new = row.split(" ", 2)
     part, _, kind = part.partition(":")
     names = [] if functions == "*" else functions.split(",")
-    for call in at.failed_calls(*names) or (at.text.calls(*names) if names else ()):
+    failed = at.failed_calls(*names)  # the outermost first
+    for call in failed or at.text.calls(*names) if names else failed[:1]:
         node = _part(at.text, call, part)
         if node is None or not _KINDS[kind](at.value(node)):
             continue
