@@ -259,7 +259,8 @@ class _Maker(Operands, Recorded):
             (n for n in self.inputs if self.inputs[n] in read), key=lambda n: positions.get(n, len(positions))
         )
         self.at = {name: self.at[name] for name in used}
-        self.graph = Graph.of({name: self.inputs[name] for name in used}, outputs, arguments, names=named)
+        first = [*named.values(), *arguments]  # in the order of the script
+        self.graph = Graph.of({name: self.inputs[name] for name in used}, outputs, first, names=named)
         self.graph = replace(self.graph, names=self.with_parts(named))
 
     def named_arguments(self, outputs: Mapping[str, Node]) -> list[Node]:

@@ -116,10 +116,14 @@ def run(run):
             ["d.logits = x - logsumexp(x"], ["_param"],
         ),
         (BY_HAND + X + "loss_of(x).backward()", ["h = "], ["h1"]),
+        (
+            X + "a = x*3\nb = x.sin()\n(b*a + a).sum().backward()",  # the result reads b first
+            ["a = x*3 = [3, 6] at x = [1, 2]\nb = sin(x)"], [],
+        ),
     ],
     ids=[
         "part", "function", "eps", "frozen", "passes", "outputs", "three passes", "pass", "layers", "lists",
-        "loss", "public", "local",
+        "loss", "public", "local", "order",
     ],
 )  # fmt: skip
 def test_a_value_is_called_as_where_it_was_made(run, text, shown, not_shown):
@@ -130,7 +134,7 @@ def test_a_value_is_called_as_where_it_was_made(run, text, shown, not_shown):
 
 def test_the_adjoint_of_a_dotted_or_long_name_is_a_derivative(run):
     out = run(HEAD + D + "loss = D(real).mean() - D(fake).mean()\nloss.backward()\n")
-    assert "D.0.weight.grad = (∂loss/∂D(fake).0).T @ fake + (∂loss/∂D(real).0).T @ real" in out
+    assert "D.0.weight.grad = (∂loss/∂D(real).0).T @ real + (∂loss/∂D(fake).0).T @ fake" in out
     assert "\u0304" not in out
 
 
