@@ -99,6 +99,7 @@ class Algebra(ABC):
         self.factors: dict[frozenset[tuple[Product, Fraction]], Node] = {}  # these nodes by their terms
         self.definitions: dict[Node, Sum] = {}  # what a node with a name is
         self.ranks = {node: k for k, node in enumerate(before)}  # of letters, in the order in which they were met
+        self.positions = {node: k for k, node in enumerate(scheduled(n for n in named if n.args))}  # in the system
         self.constants: set[Node] = set()  # letters that are computed from constants
         self.shared = Rewriter()
         self.written: dict[Hashable, Node] = {}  # the shortest forms
@@ -201,7 +202,7 @@ class Algebra(ABC):
         node = self._sum(s)
         self.factors[frozenset(s.items())] = node
         self.sums[node], self.weights[node] = s, self.weight(s)
-        self.ranks[node] = min(map(self._rank, s))
+        self.ranks[node] = min(self.ranks[n] for product in s or [ONE] for n, _ in product)
         return frozenset({(node, 1)}), number
 
     def times(self, a: Sum, b: Sum) -> Sum:
@@ -438,8 +439,13 @@ class Algebra(ABC):
         """Return the factors of a product in the order in which they are written."""
         return sorted(product, key=lambda f: (bool(f[0].shape), f[0] in self.sums, self.ranks[f[0]]))
 
-    def _rank(self, product: Product) -> int:
-        return min((self.ranks[node] for node, _ in product), default=-1)
+    def _rank(self, product: Product) -> tuple[int, int]:
+        """Return where a product stands in a sum: by what the system reads first of it: X @ W + b, as it was typed."""
+        return min(((self._begin(node), self.ranks[node]) for node, _ in product), default=(-1, -1))
+
+    def _begin(self, node: Node) -> int:
+        inside = (node, *(a for n in computed_from(self.named, [node]) for a in n.args))
+        return min((self.positions[n] for n in inside if n in self.positions), default=len(self.positions))
 
     def _exact(self, number: Fraction) -> Node:
         """Return a number, as a decimal where the system has some."""
