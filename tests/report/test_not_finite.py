@@ -23,8 +23,9 @@ def test_a_cancelled_formula_hides_no_number(cli, system, at):
     assert cli.json("backward", system, "--at", at)["grad"] == {"x": "NaN"}
     for command in ("jacobian", "backward"):
         shown = cli.done(command, system, "--at", at).out
-        assert (" = 0 = nan" if command == "jacobian" else " = nan") in shown
+        assert " = nan" in shown
         assert "= 1·0 =" not in shown
+        assert " = 0 = " not in shown
         assert r"\mathrm{nan}" in cli.done(command, system, "--at", at, "-f", "latex").out
     at_points = cli.done("jacobian", system, "--points", "-", stdin=f"x\n{at.removeprefix('x=')}\n").out
     assert at_points.splitlines() == ["dy/dx", "nan"]

@@ -124,12 +124,12 @@ def entry_cells(result: Shown, matrix: Array | None) -> dict[tuple[int, int], Ma
 def cell(entry: Any, number: float) -> Math:
     """Return an entry of J: its formula with its number."""
     value = Value.of(float(number))
-    if entry is None:  # terms cancel in the formula, and not in numbers
-        return Equal((_ZERO, value))
-    # A formula that leaves the real numbers is written nan; the number says more.
     import sympy
 
-    return value if entry.has(sympy.I, sympy.zoo, sympy.nan, sympy.oo) else Equal((Value.of(entry), value))
+    entry = sympy.S.Zero if entry is None else entry  # where terms cancel in the formula, and not in numbers
+    # A formula that leaves the real numbers is written nan, and one may cancel what is nan: the number says more.
+    is_other = entry.has(sympy.I, sympy.zoo, sympy.nan, sympy.oo) or (entry.is_number and not np.isfinite(number))
+    return value if is_other else Equal((Value.of(entry), value))
 
 
 def heading(result: Shown) -> tuple[Math, ...]:
