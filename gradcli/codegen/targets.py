@@ -12,14 +12,14 @@ ENDINGS = {
 }
 
 
-def by_ending(to: str) -> dict[str, str]:
+def by_ending(to: str | None) -> dict[str, str]:
     """Return the target of each file extension; one that several have is that of `to`, or else of the first.
 
     >>> by_ending("jax")[".py"], by_ending("c")[".py"]
     ('jax', 'numpy')
     """
     result: dict[str, str] = {}
-    for target in (to, *ENDINGS):
+    for target in (*([to] if to else []), *ENDINGS):
         for ending in ENDINGS[target]:
             result.setdefault(ending, target)
     return result

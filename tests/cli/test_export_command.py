@@ -20,7 +20,7 @@ def test_a_file_has_the_functions_and_the_system(cli, to):
 
 def test_the_file_tests_itself(cli, tmp_path):
     path = tmp_path / "curve.py"
-    outcome = cli.done("export", *SYSTEM, "--to", "numpy", "--at", "x0=1,x1=2", "--output", str(path))
+    outcome = cli.done("export", *SYSTEM, "--at", "x0=1,x1=2", "--output", str(path))  # whose extension says the target
     assert outcome.out == ""
     done = subprocess.run([sys.executable, str(path)], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout) == (0, "as gradcli has it\n")

@@ -26,7 +26,7 @@ TOLERANCES = {"float32": 1e-3, "float64": 1e-9}  # of what a model computes, at 
 
 @click.command(cls=shared.SystemCommand)
 @shared.gathered("options", shared.SystemOptions, (click.argument("expr", nargs=-1), shared.file_option))
-@click.option("--to", type=click.Choice([*ENDINGS]), required=True)
+@click.option("--to", type=click.Choice([*ENDINGS]))
 @shared.names_option("--what", "The functions: value, vjp, jacobian, jvp, hessian, hvp.", default="value,vjp,jacobian")
 @click.option("--name", metavar="NAME", default="model", show_default=True)
 @shared.at_option(help="The point at which the file tests itself.")
@@ -40,7 +40,7 @@ TOLERANCES = {"float32": 1e-3, "float64": 1e-9}  # of what a model computes, at 
 @click.option("--dtype", type=click.Choice(("float32", "float64")))
 @click.option("--output", metavar="FILE", type=click.Path(allow_dash=True))
 def export(
-    options: shared.SystemOptions, to: str, what: str, name: str, arguments: str | None, sparse: bool,
+    options: shared.SystemOptions, to: str | None, what: str, name: str, arguments: str | None, sparse: bool,
     dtype: str | None, output: str | None,
 ) -> None:  # fmt: skip
     """Write the system and its derivatives as source code.
@@ -50,7 +50,7 @@ def export(
     python FILE, node FILE, or cc -DNAME_TEST FILE -lm with NAME in capitals.
 
     Options:
-        --to: The language, or the library.
+        --to: The language, or the library.  [default: that of the extension of --output]
         --name: The name of the functions.
         --sparse: Write the entries of matrices that are not zero, with rows and columns.
         --dtype: The dtype of an ONNX model.  [default: float32]
@@ -70,7 +70,11 @@ def export(
     from gradcli.codegen.program import Request
     from gradcli.data.arrays import default_point
 
-    shared.format_of(to, output, by_ending(to), "--to")
+    to = shared.format_of(to, output, by_ending(to), "--to")
+    if to is None:
+        raise click.MissingParameter(
+            param_hint="'--to'", param_type="option", message=f"Choose from: {', '.join(ENDINGS)}"
+        )
     kinds = _kinds(what, tuple(KINDS))
     _check_name(name)
     notes = Notes()
