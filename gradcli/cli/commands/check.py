@@ -155,11 +155,14 @@ def _show(results: Results, look: Look, only: Sequence[str], output: str | None)
     from gradcli.cli.output import print_mistake, show_result
     from gradcli.pages.check.page import check_page
     from gradcli.pages.check.verdicts import CheckResult
+    from gradcli.pages.picture.head import Head
 
     checks = [result for result in results.values() if isinstance(result, CheckResult)]
     if checks:
         verdicts = replace(checks[0], verdicts=tuple(v for result in checks for v in result.verdicts))
-        show_result(verdicts, lambda: (check_page(result, only) for result in checks), look, Notes(), output)
+        head = Head(("Checked derivatives",), None)
+        paged = lambda: (check_page(result, only, look.standalone) for result in checks)  # noqa: E731
+        show_result(verdicts, paged, look, Notes(), output, head)
     for name, result in results.items():
         if isinstance(result, InputError):
             print_mistake(result, name)

@@ -6,16 +6,18 @@ from collections.abc import Collection, Iterator
 
 from gradcli.pages.check.verdicts import NOT_PROVED, WHY, CheckResult, Verdict
 from gradcli.pages.sections import Formula, Page, Section, Text, Value, assigned
+from gradcli.pages.system import system_section
 
 _EXACT = 1e-6  # the relative error of a finite difference that six digits do not show
 
 
-def check_page(result: CheckResult, only: Collection[str] = ()) -> Page:
+def check_page(result: CheckResult, only: Collection[str] = (), is_document: bool = False) -> Page:
     """Return the page: the verdict of each claim, and for a wrong one the right derivative and a counterexample.
 
-    With `only`, it has the sections of these names alone.
+    With `only`, it has the sections of these names alone; a document, which is read by itself, begins with the system.
     """
-    return Page(tuple(s for s in _sections(result) if not only or s.name in only), result.style)
+    system = [system_section(result, None, {})] if is_document and not only else []
+    return Page((*system, *(s for s in _sections(result) if not only or s.name in only)), result.style)
 
 
 def _sections(result: CheckResult) -> Iterator[Section]:
