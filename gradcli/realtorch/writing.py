@@ -385,9 +385,10 @@ class Writer:
                 return self.ids[made]
             numbers = value.as_numbers()
             storage = self.storages.get(value.storage)
-            why = "" if value.requires else value.why_not or "data"
+            is_reached = value.role != "result" or value.edge in self.places  # no view that was changed in place since
+            why = "" if value.requires and is_reached else value.why_not or "data"
             self.ids[value] = new = self.recorder.quantity(
-                numbers, value.role, requires=value.requires, why_not=why, site=value.site, storage=storage,
+                numbers, value.role, requires=not why, why_not=why, site=value.site, storage=storage,
                 version=value.version, changed=value.changed, retains=value in self.retaining,
                 module=self._module(value.modules), names=self.data.get(value, ()),
             )  # fmt: skip

@@ -142,3 +142,18 @@ def test_a_loss_that_a_scaler_has_multiplied_says_so(tmp_path, backward, told):
     assert told in page
     assert ("note: `GradScaler.scale` multiplied the loss by 8: " in page) == bool(told)
     assert torch.amp.GradScaler.scale is scale
+
+
+def test_a_view_that_was_changed_in_place_is_no_leaf_with_a_gradient_of_0(tmp_path):
+    path = tmp_path / "view.py"
+    path.write_text(
+        "import torch\n"
+        "x = torch.tensor([1., 2.], requires_grad=True)\n"
+        "y = x * 2\n"
+        "y[0] += x[1]\n"
+        "y.sum().backward()\n"
+    )
+    (record,) = run_script(path, True).records
+    text = render_pages([page_of(record)], Look())
+    assert "y[0].grad" not in text
+    assert "x.grad = [2, 3]" in " ".join(text.split())
