@@ -121,7 +121,10 @@ def test_a_page_is_written_to_a_file_that_is_complete(cli, tmp_path):
             document = ["--standalone"] * (style == "markdown" and command[0] != "check")
             printed = cli.done(*command, "-f", style, *document).out
             assert file.read_text("utf-8").rstrip("\n") == printed.rstrip("\n")
-        assert (tmp_path / f"{command[0]}.html").read_text("utf-8").endswith("</html>\n")
+        document = (tmp_path / f"{command[0]}.html").read_text("utf-8")
+        assert document.endswith("</html>\n")
+        assert document.count("<h1>") == 1
+        assert "<msup><mi>x</mi><mn>2</mn></msup>" in document  # of the system
 
 
 @pytest.mark.parametrize("name", ["größe", "señal", "épée", "Ångström", "άλφα", "čáp", "dǖ", "Straße", "naïve"])
