@@ -308,8 +308,10 @@ class _Maker(Operands, Recorded):
 
     def name_for(self, node: Node, free: FreshNames) -> str:
         """Return a name for a part: the variable that held nothing else, or the statement's target with a number."""
-        name = self.target(node) or "t"
-        assignment = self.assigned.get(self.producer[node].id) if node in self.producer else None
+        operation = self.producer.get(node)
+        # What a module computes is no part of what the line that calls it assigns.
+        assignment = None if operation is None or operation.site.is_module else self.assigned.get(operation.id)
+        name = (assignment is not None and assignment.target) or "t"
         is_only = assignment is not None and assignment.whole and self.is_only_target(name)
         return name if is_only and free.like(name) == name else free.numbered(_stem(name))
 

@@ -584,6 +584,8 @@ def test_the_mask_of_an_attention_is_not_called_as_the_input_of_its_module(run):
     out = run(text + "y.sum().backward()\n").out
     assert "[[0, -inf, -inf]" in out
     assert "x_2" not in out
+    loss = run(text + "loss = (mha(x, x, x)[0] ** 2).sum()\nloss.backward()\n").out
+    assert "loss1" not in loss  # of the attention: the line assigns what is computed of it
 
 
 def test_the_entropy_of_a_divergence_is_not_called_as_its_first_argument(run):
