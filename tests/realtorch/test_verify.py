@@ -147,11 +147,7 @@ def test_a_loss_that_a_scaler_has_multiplied_says_so(tmp_path, backward, told):
 def test_a_view_that_was_changed_in_place_is_no_leaf_with_a_gradient_of_0(tmp_path):
     path = tmp_path / "view.py"
     path.write_text(
-        "import torch\n"
-        "x = torch.tensor([1., 2.], requires_grad=True)\n"
-        "y = x * 2\n"
-        "y[0] += x[1]\n"
-        "y.sum().backward()\n"
+        "import torch\nx = torch.tensor([1., 2.], requires_grad=True)\ny = x * 2\ny[0] += x[1]\ny.sum().backward()\n"
     )
     (record,) = run_script(path, True).records
     text = render_pages([page_of(record)], Look())
