@@ -60,8 +60,8 @@ def _part(job: Job, source: str, target: str) -> Tally:
     """Compute one part; this runs on a worker, once more on another one if the first dies."""
     points = open_points(source, job.reading)
     try:
-        with create_result(target, job.shapes, job.columns) as result:
-            return replace(job, engine="numpy", threads=1).run(points, result, Notes())
+        with create_result(target, job.shapes, job.columns) as write:
+            return replace(job, engine="numpy", threads=1).run(points, write, Notes())
     finally:
         points.close()
 

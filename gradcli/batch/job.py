@@ -8,8 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from gradcli.data.block import COPIED, PLAIN, Block, Points, Reading
-from gradcli.data.formats import Result
+from gradcli.data.block import COPIED, PLAIN, Block, Points, Reading, Write
 from gradcli.engine.compiled import Compiled
 from gradcli.errors import Notes
 from gradcli.graph.array import Array
@@ -107,7 +106,7 @@ class Job:
         return int(np.clip(_BLOCK // max(1, numbers), 1, _LONGEST))
 
     def run(
-        self, points: Points, result: Result, notes: Notes, report: Callable[[int], None] = lambda count: None
+        self, points: Points, write: Write, notes: Notes, report: Callable[[int], None] = lambda count: None
     ) -> Tally:
         """Compute the outputs at all points and write them; `report` gets the number of points written so far.
 
@@ -126,7 +125,7 @@ class Job:
                 tally.checked.add(block, {name: results.pop(name) for name in self.checked})
             tally.add(block, {name: array for name, array in results.items() if name not in self.values})
             # All of them may be the same at all points.
-            result.write(copied | {name: np.broadcast_to(a, (*a.shape[:-1], count)) for name, a in results.items()})
+            write(copied | {name: np.broadcast_to(a, (*a.shape[:-1], count)) for name, a in results.items()})
             report(tally.points)
         tally.skipped = points.skipped
         return tally

@@ -111,10 +111,10 @@ def _write(run: FilePoints, columns: Columns) -> Tally:
     if files.engine == "dask":
         return _write_on_cluster(job, files)
     with (
-        create_result("-" if files.output is None else files.output, job.shapes, columns.names) as result,
+        create_result("-" if files.output is None else files.output, job.shapes, columns.names) as write,
         progress(lambda: run.points.fraction) as shown,
     ):
-        return job.run(run.points, result, run.notes, shown)
+        return job.run(run.points, write, run.notes, shown)
 
 
 def _write_on_cluster(job: Job, files: Files) -> Tally:

@@ -145,6 +145,9 @@ class GivenPoints(Points):
             yield {name: np.stack([p[name] for p in part], axis=-1) for name in names}
 
 
+Write = Callable[[Mapping[str, Array]], object]  # writes the values of all variables at some points: the last axis
+
+
 class ResultWriter(Protocol):
     """Writes blocks into an open file, which it does not close."""
 

@@ -7,9 +7,8 @@ import stat
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import NamedTuple, Protocol
 
-from gradcli.data.block import COPIED, PLAIN, Make, Points, Reading, ResultWriter
+from gradcli.data.block import COPIED, PLAIN, Make, Points, Reading, ResultWriter, Write
 from gradcli.data.csv.reader import CsvPoints
 from gradcli.data.csv.result import csv_writer, standard_output
 from gradcli.data.json_lines import JsonLinesPoints
@@ -102,18 +101,11 @@ def _mode(path: str) -> int:
         return 0
 
 
-class Result(Protocol):
-    """An open file of results."""
-
-    def write(self, block: Mapping[str, Array]) -> None:
-        """Write the values of all variables at some points, which run along the last axis."""
-
-
 @contextmanager
 def create_result(
     path: str, shapes: Mapping[str, Shape], columns: Mapping[str, Sequence[str]] | None = None
-) -> Iterator[Result]:
-    """Yield a file of results with those variables, of which `columns` names the columns in row-major order.
+) -> Iterator[Write]:
+    """Yield what writes a file of results with those variables; `columns` names their columns in row-major order.
 
     `.csv` and `.parquet` have a column for each element, `.npz` an array `(N, *shape)` for each variable; `-` is CSV
     on standard output. The file has its old contents until the end of the `with` block.
@@ -122,8 +114,8 @@ def create_result(
     is left to the caller.
 
     >>> import numpy as np
-    >>> with create_result("-", {"x.grad": (2,)}) as result:
-    ...     result.write({"x.grad": np.array([[1.0, 2.0], [0.5, 1e-05]])})
+    >>> with create_result("-", {"x.grad": (2,)}) as write:
+    ...     write({"x.grad": np.array([[1.0, 2.0], [0.5, 1e-05]])})
     x[0].grad,x[1].grad
     1.0,0.5
     2.0,1e-05
@@ -133,9 +125,13 @@ def create_result(
         headers = columns or {}
         return {name: headers.get(name) or _column_names(name, shape) for name, shape in shapes.items()}
 
+    def write(block: Mapping[str, Array]) -> None:
+        with writing(path):
+            writer.write(block)
+
     if path == "-":
         writer: ResultWriter = standard_output(names())
-        yield writer
+        yield writer.write
         writer.finish()
         return
     make = WRITERS.get(Path(path).suffix.lower())
@@ -146,7 +142,7 @@ def create_result(
     with ExitStack() as stack:
         with writing(path):
             writer = stack.enter_context(make(stack.enter_context(replaced_file(path)), shapes, names))
-        yield _InFile(path, writer)
+        yield write
         with writing(path):
             writer.finish()
             stack.close()
@@ -154,14 +150,3 @@ def create_result(
 
 def _column_names(name: str, shape: Shape) -> Sequence[str]:
     return [name.removeprefix(COPIED)] if name.startswith(COPIED) else column_names(name, shape)
-
-
-class _InFile(NamedTuple):
-    """Results in a file; an `OSError` of writing is an `InputError` with the path."""
-
-    path: str
-    writer: ResultWriter
-
-    def write(self, block: Mapping[str, Array]) -> None:
-        with writing(self.path):
-            self.writer.write(block)

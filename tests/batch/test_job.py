@@ -95,7 +95,7 @@ def test_blocks_of_any_size(monkeypatch, size):
     points = GivenPoints([{"a": np.array(a), "b": np.array(b)} for a, b in values.T])
     same = {"c": np.array([5.0]), "y.v": np.array([10.0]), "z.v": np.array([1.0])}
     written, heard = Written(), []
-    tally = Job(graph, {"a": (), "b": ()}, same, {}).run(points, written, Notes(), heard.append)
+    tally = Job(graph, {"a": (), "b": ()}, same, {}).run(points, written.write, Notes(), heard.append)
     sizes = [min(size, 10 - start) for start in range(0, 10, size)]
     assert [b["a.grad"].shape[-1] for b in written.blocks] == sizes
     assert heard == np.cumsum(sizes).tolist()

@@ -44,9 +44,9 @@ def _fastest(run: Callable[[], None]) -> float:
 def write(path: str, block: dict[str, np.ndarray]) -> None:
     """Write the numbers, a block at a time."""
     count = len(block["a"])
-    with create_result(path, dict.fromkeys(block, ())) as result:
+    with create_result(path, dict.fromkeys(block, ())) as write:
         for start in range(0, count, _BLOCK):
-            result.write({name: values[start : start + _BLOCK] for name, values in block.items()})
+            write({name: values[start : start + _BLOCK] for name, values in block.items()})
 
 
 def read(path: str, block: dict[str, np.ndarray]) -> None:

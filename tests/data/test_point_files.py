@@ -124,7 +124,7 @@ from gradcli.data.formats import create_result
 points = open_points(sys.argv[1])
 with create_result(sys.argv[2], {"g": (), "h": (2,)}) as result:
     for block in points.blocks(["a", "x"], 2**14):
-        result.write({"g": block["a"], "h": block["x"]})
+        result({"g": block["a"], "h": block["x"]})
 points.close()
 print(re.search(r"VmHWM:\\s*(\\d+) kB", Path("/proc/self/status").read_text())[1])
 """
@@ -147,7 +147,7 @@ def test_memory_does_not_grow_with_the_number_of_points(tmp_path, layout):
         if layout == "parquet":
             rng = np.random.default_rng(0)  # of numbers that cannot be packed
             with create_result(source, {"a": (), "x": (2,)}) as result:
-                result.write({"a": rng.random(count), "x": rng.random((2, count))})
+                result({"a": rng.random(count), "x": rng.random((2, count))})
         else:
             np.savez(source, a=np.ones(count), x=np.ones((count, 2), order=layout))
         peaks.append(peak(source))

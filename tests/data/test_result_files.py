@@ -40,7 +40,7 @@ def blocks(*sizes):
 def write(path, written, shapes=SHAPES, **options):
     with create_result(str(path), shapes, **options) as result:
         for block in written:
-            result.write(block)
+            result(block)
 
 
 def refused(path, written=(), shapes=SHAPES):
@@ -86,7 +86,7 @@ def test_csv_as_it_is_printed(capsys):
     shapes = {"x0.grad": (), "dy/dx": (1, 2)}
     with create_result("-", shapes, columns) as result:
         assert capsys.readouterr().out == ""  # a mistake in the first point leaves nothing behind
-        result.write(values)
+        result(values)
     assert (
         capsys.readouterr().out == "x0.grad,dy[0]/dx[0],dy[0]/dx[1]\n26.0,inf,nan\n1e-05,-0.0,5e-324\n1e+22,1.0,0.1\n"
     )
@@ -143,7 +143,7 @@ def test_an_exception_leaves_the_old_file(ending, tmp_path, stop, old):
 
     def interrupted():
         with create_result(target.name, SHAPES) as result:
-            result.write(*blocks(10))
+            result(*blocks(10))
             assert len(os.listdir()) == len(before) + 1
             raise stop("in the middle")
 
@@ -162,7 +162,7 @@ def test_the_new_file_takes_the_place_of_the_old_one_whole(ending, tmp_path):
         with create_result(f"r{ending}", SHAPES) as result:
             (temporary,) = set(os.listdir()) - {f"r{ending}"}
             during = os.stat(temporary).st_ino
-            result.write(*blocks(10))
+            result(*blocks(10))
         assert old.read() == OLD
     assert before != target.stat().st_ino == during
 
@@ -253,7 +253,7 @@ resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[2]),) * 2)
 try:
     with create_result(sys.argv[1], {"x": (2,)}) as result:
         for _ in range(4):
-            result.write({"x": np.random.default_rng(0).standard_normal((2, 2000))})
+            result({"x": np.random.default_rng(0).standard_normal((2, 2000))})
 except InputError as error:
     print(error.render())
 """
