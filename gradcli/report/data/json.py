@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Iterator, Sequence
-from functools import lru_cache
+from functools import cache, lru_cache
 from itertools import chain, repeat
 from typing import Any
 
@@ -16,16 +16,11 @@ from gradcli.pages.results import PLAIN, Answer
 
 _DIGITS = 6  # of a number in a note
 
-Texts = dict[int, tuple[Any, str]]  # values, which are kept so that no other gets their identity, with their texts
-
 
 def lines(result: Answer) -> Iterator[str]:
     """Yield a line for each object; numbers that are not finite are strings, since JSON has none."""
-    before: Texts = {}
-    for values in result.objects():
-        texts: Texts = {}
-        yield _text(values, result.formula, before, texts)
-        before = texts
+    formula = cache(result.formula)  # all lines have the same formulas
+    return (json.dumps(plain(values, formula)) for values in result.objects())
 
 
 def pieces(result: Answer) -> list[str | Array]:
@@ -88,15 +83,6 @@ def _nested(array: Array) -> Iterator[str | Array]:
         yield ", " * (k > 0)
         yield from _nested(part)
     yield "]"
-
-
-def _text(value: Any, formula: Callable[[Any], str], before: Texts, texts: Texts) -> str:
-    """Return a value in JSON; formulas, and inputs that do not vary, are the same objects as in the line before."""
-    if isinstance(value, dict):
-        inner = [f"{_quoted(name)}: {_text(v, formula, before, texts)}" for name, v in value.items()]
-        return "{" + ", ".join(inner) + "}"
-    texts[id(value)] = before.get(id(value)) or (value, _encoded(value, formula))
-    return texts[id(value)][1]
 
 
 _quoted = lru_cache(maxsize=1024)(json.dumps)
