@@ -79,10 +79,10 @@ def _print_json(run: FilePoints, question: Question) -> Tally:
 def _show_block(run: FilePoints, question: Question, block: Block, copied: Block) -> tuple[Row, int]:
     """Print the lines of a block of points; return their arrays, and how many points a block may have."""
     result = question.result([{**run.same, **block}], run.notes)
-    line = json.pieces(replace(result, copied=[copied] if copied else ()))
-    click.echo(json.lines_of(line))
+    lines, pieces = json.block_lines(replace(result, copied=[copied] if copied else ()))
+    click.echo(lines)
     (row,) = result.rows()
-    return row, max(1, _WRITTEN // len(line))
+    return row, max(1, _WRITTEN // pieces)
 
 
 def _show_points(run: FilePoints, question: Question, block: Block, copied: Block) -> tuple[Row, int]:

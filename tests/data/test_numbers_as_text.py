@@ -12,7 +12,7 @@ from numpy.testing import assert_array_equal
 
 from gradcli.data.csv import result
 from gradcli.data.csv.result import rows_of
-from gradcli.report.data.json import lines_of
+from gradcli.report.data.json import block_lines
 
 pytest.importorskip("pyarrow")
 
@@ -28,8 +28,22 @@ def check_read_back(values):
         np.array(list(map(float, texts))).view(np.int64), np.where(np.isnan(values), np.nan, values).view(np.int64)
     )
     finite = values[np.isfinite(values)]
-    lines = lines_of(['{"x": ', finite, "}"]).splitlines() if finite.size else []
-    assert lines == [f'{{"x": {x!r}}}' for x in finite.tolist()]
+    if finite.size:
+        lines, _ = block_lines(Block({"x": finite}))
+        assert lines.splitlines() == [f'{{"x": {x!r}}}' for x in finite.tolist()]
+
+
+class Block:
+    """The answer at a block of points, whose values are given."""
+
+    def __init__(self, values):
+        self.values = values
+
+    def objects(self):
+        return [self.values]
+
+    def formula(self, value):
+        return str(value)
 
 
 @pytest.fixture(autouse=True)
@@ -55,12 +69,22 @@ def test_rows_are_lines_and_slices_start_where_they_start():
     assert b"".join(rows_of(list(block[:, 2:]))) == b"2,6,10\n3,7,11\n"
 
 
-def test_lines_have_their_pieces():
-    x, words = np.array([1.0, 1e-05, -2.5e300]), np.array(['"a%"', '"NaN"', "1"], dtype=object)
-    pieces = ['{"100 %s": ', x, ', "w": ', words, ', "x": ', x, "}"]
-    lines = lines_of(pieces)
-    assert json.loads(lines.splitlines()[1]) == {"100 %s": 1e-05, "w": "NaN", "x": 1e-05}
-    assert lines_of(["all ", "same"]) == "all same"
+def test_lines_have_what_varies_and_what_is_the_same():
+    x, words = np.array([1.0, 1e-05, np.inf]), np.array(['a%"', "NaN", "1"], dtype=object)
+    M = np.arange(12.0).reshape(2, 2, 3)
+    values = {"100 %s": x, "w": {"w": words, "x": x}, "M": M, "same": np.array([[2.0], [np.nan]]), "rows": ["x%"]}
+    lines, pieces = block_lines(Block(values))
+    for k, line in enumerate(lines.splitlines()):
+        number = "Infinity" if k == 2 else x[k]
+        assert json.loads(line) == {
+            "100 %s": number,
+            "w": {"w": words[k], "x": number},
+            "M": M[..., k].tolist(),
+            "same": [2.0, "NaN"],
+            "rows": ["x%"],
+        }
+    assert pieces == 15
+    assert block_lines(Block({"a": np.array([1.0])})) == ('{"a": 1.0}', 1)
 
 
 def test_what_is_copied_is_left_to_others():

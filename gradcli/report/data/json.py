@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Callable, Iterator, Sequence
-from functools import cache, lru_cache
-from itertools import chain, repeat
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -23,76 +23,35 @@ def lines(result: Answer) -> Iterator[str]:
     return (json.dumps(plain(values, formula)) for values in result.objects())
 
 
-def pieces(result: Answer) -> list[str | Array]:
-    """Return the lines of a block of points: text that is the same on all of them, and columns between.
+def block_lines(result: Answer) -> tuple[str, int]:
+    """Return the lines of a block of points, and how many pieces a line has: what is the same on all, and what varies.
 
-    Columns are finite numbers, or texts of dtype object.
+    Arrays have an added last axis for the points: of 1 where all points have the same.
     """
+    columns: list[Sequence[str]] = []
+    marks: dict[int, Any] = {}  # of each array, the places of its columns: gradients are in a line twice
+
+    def marked(value: Any) -> Any:
+        if not isinstance(value, np.ndarray) or value.shape[-1] == 1:
+            return plain(value[..., 0] if isinstance(value, np.ndarray) else value, result.formula)
+        if id(value) not in marks:
+            elements = value.reshape(-1, value.shape[-1])
+            places = [f"\0{k}" for k in range(len(columns), len(columns) + len(elements))]
+            marks[id(value)] = np.array(places, dtype=object).reshape(value.shape[:-1]).tolist()
+            columns.extend(map(_texts, elements))
+        return marks[id(value)]
+
     (values,) = result.objects()
-    columns: dict[int, list[str | Array]] = {}  # of each array: gradients are in a line twice
-    merged: list[str | Array] = [""]
-    for piece in _pieces(values, result.formula, columns):
-        if isinstance(piece, str) and isinstance(merged[-1], str):
-            merged[-1] += piece
-        else:
-            merged.append(piece)
-    return merged
+    parts = re.split(r'"\\u0000(\d+)"', json.dumps(values, default=marked))
+    line = "%s".join(text.replace("%", "%%") for text in parts[::2])
+    rows = zip(*(columns[int(k)] for k in parts[1::2]), strict=True) if columns else [()]
+    return "\n".join(map(line.__mod__, rows)), len(parts)
 
 
-def lines_of(pieces: Sequence[str | Array]) -> str:
-    """Return the lines that have these pieces one behind the other; without a column there is one line.
-
-    >>> print(lines_of(["x = ", np.array([1.0, 1e-05]), ";"]))
-    x = 1.0;
-    x = 1e-05;
-    """
-    columns = {id(p): p if p.dtype == object else [*map(repr, p.tolist())] for p in pieces if not isinstance(p, str)}
-    line = "".join(p.replace("%", "%%") if isinstance(p, str) else "%s" for p in pieces)
-    rows = zip(*(columns[id(p)] for p in pieces if not isinstance(p, str)), strict=True) if columns else [()]
-    return "\n".join(map(line.__mod__, rows))
-
-
-def _pieces(value: Any, formula: Callable[[Any], str], columns: dict[int, list[str | Array]]) -> Iterator[str | Array]:
-    """Yield the pieces of a value, whose arrays have an added last axis: of 1 where all points have the same."""
-    if isinstance(value, dict) and value:
-        for opening, (name, inner) in zip(chain("{", repeat(", ")), value.items(), strict=False):
-            yield f"{opening}{_quoted(name)}: "
-            yield from _pieces(inner, formula, columns)
-        yield "}"
-    elif isinstance(value, list) and value and isinstance(value[0], dict):
-        for opening, inner in zip(chain("[", repeat(", ")), value, strict=False):
-            yield opening
-            yield from _pieces(inner, formula, columns)
-        yield "]"
-    elif isinstance(value, np.ndarray) and value.shape[-1] > 1:
-        if id(value) not in columns:
-            columns[id(value)] = list(_nested(value))
-        yield from columns[id(value)]
-    else:
-        yield _encoded(value[..., 0] if isinstance(value, np.ndarray) else value, formula)
-
-
-def _nested(array: Array) -> Iterator[str | Array]:
-    """Yield the pieces of an array of each point: its elements, in nested lists."""
-    if array.ndim == 1:
-        finite = array.dtype == float and np.isfinite(array).all()
-        yield array if finite else np.array([json.dumps(plain(v)) for v in array.tolist()], dtype=object)
-        return
-    yield "["
-    for k, part in enumerate(array):
-        yield ", " * (k > 0)
-        yield from _nested(part)
-    yield "]"
-
-
-_quoted = lru_cache(maxsize=1024)(json.dumps)
-
-
-def _encoded(value: Any, formula: Callable[[Any], str]) -> str:
-    """Return a value in JSON; finite float64 numbers are written there as Python writes them."""
-    if isinstance(value, np.ndarray) and value.dtype == float and np.isfinite(value).all():
-        return repr(value.tolist())
-    return json.dumps(plain(value, formula))
+def _texts(column: Array) -> Sequence[str]:
+    """Return numbers, or texts that were copied, as JSON has them."""
+    finite = column.dtype == float and np.isfinite(column).all()
+    return [*(map(repr, column.tolist()) if finite else map(json.dumps, plain(column)))]
 
 
 def plain(value: Any, formula: Callable[[Any], str] = str) -> Any:
