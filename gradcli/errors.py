@@ -88,7 +88,7 @@ class Fix(NamedTuple):
         return before[: self.span.start] + self.text + before[self.span.end :]
 
 
-@dataclass
+@dataclass(eq=False)
 class InputError(Exception):
     """A mistake in what was asked: exit status 2, a caret, and a way out.
 

@@ -20,7 +20,7 @@ Nested = Sequence[Any]  # lists in lists, as they are typed
 _SHOWN = 12
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class IndexArray:
     """An array of indices from 0.  It is hashable, as settings are: the indices are one string of bytes.
 

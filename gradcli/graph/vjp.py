@@ -42,7 +42,7 @@ class Pass(NamedTuple):
         return self.node.args[self.position]
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Sweep:
     """A reverse sweep: the graph from leaves and cotangents to gradients, its passes in order, and the adjoints.
 

@@ -43,7 +43,7 @@ class Change(NamedTuple):
     step: Step | None = None
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class Contribution:
     """A gradient that a call adds to the `.grad` of a tensor, with that before and after.
 
@@ -65,7 +65,7 @@ class Pulled(NamedTuple):
     grad_inputs: Sequence[Any]
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class Request:
     """A derivative that takes several calls of `grad`, such as a Jacobian, by its name in the script; its tangents.
 
@@ -88,7 +88,7 @@ def requested(request: Request) -> Iterator[Request]:
         Recorder.listener.is_answered(request)
 
 
-@dataclass
+@dataclass(eq=False, repr=False)
 class Call:
     """One call of `backward` or `grad`, with its record for explanations."""
 

@@ -11,12 +11,11 @@ import threading
 import types
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from functools import partial
 from importlib import import_module
 from importlib.machinery import BuiltinImporter, ModuleSpec, SourceFileLoader
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from gradcli.files import program_text
 from gradcli.graph import shapes
@@ -151,8 +150,7 @@ def _code(script: Script) -> types.CodeType:
     return compile(script.source if script.data is None else script.data, script.name, "exec", dont_inherit=True)
 
 
-@dataclass
-class Ending:
+class Ending(NamedTuple):
     """The end of a script: its status, and the uncaught exception."""
 
     status: int
