@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -20,6 +19,7 @@ from gradcli.errors import InputError
 from gradcli.files import printable
 from gradcli.graph.array import objects
 from gradcli.graph.shapes import Shape
+from gradcli.lang.system import natural
 
 _BUFFER = 2**18  # bytes, for each column
 
@@ -41,13 +41,7 @@ def parts(path: str) -> list[Path]:
         result = [p for p in whole.iterdir() if p.suffix.lower() == ".parquet" and p.name[0] not in "._"]
     if not result:
         raise about_file(label(path), "is a folder without .parquet files")
-    return sorted(result, key=lambda part: (_natural(part.name), part.name))
-
-
-def _natural(name: str) -> list[tuple[int, str]]:
-    """Return a key that sorts numbers in names by their value."""
-    digits = re.findall(r"([0-9]+)|([^0-9]+)", name)
-    return [(len(number.lstrip("0")), number.lstrip("0")) if number else (0, text) for number, text in digits]
+    return sorted(result, key=lambda part: (natural(part.name), part.name))
 
 
 class _Column(NamedTuple):

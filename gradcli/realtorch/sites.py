@@ -42,9 +42,8 @@ def is_installed(file: str) -> bool:
     return path.startswith(_OURS) or (path.startswith(_INSTALLED) and os.path.sep in file)
 
 
-def frames(frame: FrameType | None = None) -> tuple[FrameType | None, list[Any]]:
+def frames(frame: FrameType | None) -> tuple[FrameType | None, list[Any]]:
     """Return the innermost frame of the user's program, and the modules between it and what runs, outermost first."""
-    frame = frame or sys._getframe(1)
     modules: list[Any] = []
     while frame is not None and is_installed(frame.f_code.co_filename):
         if frame.f_code.co_name == _CALL and "self" in frame.f_code.co_varnames:
