@@ -188,7 +188,7 @@ class Recording(TorchFunctionMode):  # type: ignore[misc]
         kept: set[int] = set()
         for x in every.values():
             old = self.values.get(x)
-            if old is not None and old.edge is edge_at(x.grad_fn, x.output_nr) and x not in changed:
+            if old is not None and old.edge is x.grad_fn.metadata.get(KEY, {}).get(x.output_nr) and x not in changed:
                 continue  # an operand that is returned as it is
             edge = Edge(call, len(call.results))
             edges_of(x.grad_fn)[x.output_nr] = edge
@@ -372,12 +372,6 @@ def edges_of(node: Any) -> dict[int, Edge]:
     """Return the edges that are known at a node of PyTorch's graph, by the number of its output."""
     result: dict[int, Edge] = node.metadata.setdefault(KEY, {})
     return result
-
-
-def edge_at(node: Any, output: int) -> Edge | None:
-    """Return the edge at an output of a node; None where no call is known to have made or read it."""
-    known: dict[int, Edge] = node.metadata.get(KEY, {})
-    return known.get(output)
 
 
 def is_in_place(name: str) -> bool:

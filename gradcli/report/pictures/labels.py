@@ -89,12 +89,6 @@ class Labels:
         return None
 
 
-def legend(signs: Sequence[tuple[str, str]], picture: Picture) -> str:
-    """Return the legend of the kinds of boxes in a picture: the sign and the meaning of each."""
-    kinds = {box.kind for box in picture.boxes}
-    return "   ".join(f"{sign} {kind}" for kind, sign in signs if kind in kinds)
-
-
 def _sides(sides: Sequence[str], letters: int) -> list[str]:
     """Return an equation on one line, or with its last side on lines of its own."""
     whole = " = ".join(sides)

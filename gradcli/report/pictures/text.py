@@ -13,7 +13,7 @@ from gradcli.pages.picture.boxes import Box, Picture
 from gradcli.pages.sections import Images
 from gradcli.report.image_text import image_lines
 from gradcli.report.layout import GAP, pad
-from gradcli.report.pictures.labels import INTERMEDIATE, LEAF, OUTPUT, Labels, legend
+from gradcli.report.pictures.labels import INTERMEDIATE, LEAF, OUTPUT, Labels
 from gradcli.report.pictures.render import PLAIN, Options
 from gradcli.report.text_math import TextWriter
 from gradcli.text.painted import painted
@@ -115,8 +115,10 @@ def render(picture: Picture, digits: int | None, options: Options = PLAIN) -> st
 
 def _foot(picture: Picture, digits: int | None, lost: int, width: int) -> Iterator[str]:
     """Yield the legend: the signs, the meaning of adjoints, and the number of values without a lane."""
-    loop = f"   {LOOP} loop" * any(box.repeats for box in picture.boxes)
-    parts = [legend(list(SIGNS.items()), picture) + loop, *Labels(picture, digits).foot()]
+    kinds = {box.kind for box in picture.boxes}
+    signs = [f"{sign} {kind}" for kind, sign in SIGNS.items() if kind in kinds]
+    signs += [f"{LOOP} loop"] * any(box.repeats for box in picture.boxes)
+    parts = [GAP.join(signs), *Labels(picture, digits).foot()]
     whole = GAP.join(parts)
     for line in [whole] if cells(whole) <= width else parts:
         yield from wrapped(line, width, "  ")
