@@ -82,7 +82,7 @@ class Borrowed:
         elif kind is MethodType:
             self._borrowed(x.__self__)
             self._borrowed(x.__func__)
-        elif kind is ModuleType:
+        elif isinstance(x, ModuleType):
             if _is_users_module(x.__name__):
                 self._look(vars(x), [item for item in vars(x).items() if item[0] != "__builtins__"])
         elif isinstance(x, type):

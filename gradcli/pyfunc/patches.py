@@ -308,8 +308,8 @@ class patched:
         try:
             if not _ENTERED:
                 _add_scipy(self._roots)
-                for names, new, _ in _modules():
-                    names.update(new)
+                for module, kind in _modules():
+                    module.__class__ = kind
                 for owner, name, function, _ in _METHODS:
                     setattr(owner, name, function)
             _ENTERED += 1
@@ -324,23 +324,24 @@ class patched:
         self._borrowed.give_back()
         _ENTERED -= 1
         if not _ENTERED:
-            for names, _new, before in _modules():
-                names.update(before)
+            for module, kind in _modules():
+                module.__class__ = kind.__base__
             for owner, name, _function, original in _METHODS:
                 setattr(owner, name, original)
         _LOCK.release()
 
 
 @cache
-def _modules() -> list[tuple[dict[str, Any], dict[str, Any], dict[str, Any]]]:
-    """Return for each module its names, the replacements, and the functions that they replace."""
+def _modules() -> list[tuple[Any, Any]]:
+    """Return each module, and the class that it has while its functions are replaced: of all of them at once."""
     return [_patch(module, new) for module, new in _replacements().items()]
 
 
-def _patch(module: Any, new: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any]]:
-    before = {n: getattr(module, n) for n in new}
-    REPLACEMENT_OF.update({before[n]: new[n] for n in new})
-    return vars(module), new, before
+def _patch(module: Any, new: dict[str, Any]) -> tuple[Any, Any]:
+    REPLACEMENT_OF.update({getattr(module, n): f for n, f in new.items()})
+    # A property goes before what the module has under its name.
+    seen = {n: property(lambda _, f=f: f) for n, f in new.items()}  # type: ignore[misc]
+    return module, type("module", (type(module),), seen)
 
 
 # Methods of classes: their owner, name, replacement and original.
