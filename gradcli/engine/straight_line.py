@@ -2,6 +2,7 @@
 
 `engine.compiled` serves many points.  Here a call of a small function is what counts, most of it NumPy's overhead:
 arrays have no axis of points, operators are written as such, and where all is scalar, numbers are Python's own floats.
+The recipes of PyTorch's operations are written by `statements`, too, for arrays with that axis.
 """
 
 from __future__ import annotations
