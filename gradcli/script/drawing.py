@@ -39,7 +39,10 @@ class Drawing:
             view = View(recorded.wrt, recorded.at, recorded.v, True, measured(recorded), scene.unroll, loops)
             try:
                 graph = opened_by_name(recorded.graph, self.opens)
-                self.text = self._live(graph, view) if self.style == "html" else self._picture(graph, view)
+                if self.style == "html":
+                    self.text = self._live(graph, view)
+                else:
+                    self.text = render_picture(picture(graph, view), drawn_as(self.style), DIGITS)
             except InputError as error:  # the script goes on
                 self.trouble = error.message
 
@@ -53,9 +56,6 @@ class Drawing:
             return "it goes through an autograd.Function, whose backward has no graph"
         count = len(scene.recorded.graph.nodes)
         return f"{count:,} operations are too many to draw" if count > _NODES else ""
-
-    def _picture(self, graph: Graph, view: View) -> str:
-        return render_picture(picture(graph, view), drawn_as(self.style), DIGITS)
 
     def file(self) -> bytes:
         """Return the picture as a file."""

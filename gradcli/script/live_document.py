@@ -139,8 +139,7 @@ class LiveDocument(Printed):
             if k in below or k == len(source):
                 yield f'<pre class="source" tabindex="0">{"".join(block)}</pre>\n'
                 block = []
-            for entry in below.get(k, ()):
-                yield entry.html or _printed(entry.printed)
+            yield from (entry.html or _printed(entry.printed) for entry in below.get(k, ()))
 
 
 def _ends(source: str) -> dict[int, int]:

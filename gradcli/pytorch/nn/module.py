@@ -272,20 +272,16 @@ class Module:
         yield from self.__named("_modules", "", False, True)
 
     def parameters(self, recurse: bool = True) -> Iterator[Any]:
-        for _, p in self.named_parameters(recurse=recurse):
-            yield p
+        yield from (p for _, p in self.named_parameters(recurse=recurse))
 
     def buffers(self, recurse: bool = True) -> Iterator[Any]:
-        for _, b in self.named_buffers(recurse=recurse):
-            yield b
+        yield from (b for _, b in self.named_buffers(recurse=recurse))
 
     def modules(self, remove_duplicate: bool = True) -> Iterator[Any]:
-        for _, m in self.named_modules(remove_duplicate=remove_duplicate):
-            yield m
+        yield from (m for _, m in self.named_modules(remove_duplicate=remove_duplicate))
 
     def children(self) -> Iterator[Any]:
-        for _, m in self.named_children():
-            yield m
+        yield from (m for _, m in self.named_children())
 
     def get_submodule(self, target: str) -> Any:
         return dict(self.named_modules(remove_duplicate=False))[target]

@@ -12,23 +12,9 @@ import numpy as np
 
 from gradcli.pytorch.tables import pytorch_names
 from gradcli.record.naming import is_tensor
-from gradcli.script.errors import edits
+from gradcli.script.errors import edits, syntax
 from gradcli.script.errors.failure import Failure, is_whole
 from gradcli.script.errors.source import Change, Text
-from gradcli.script.errors.syntax import (
-    argument,
-    called,
-    calls,
-    elements,
-    integer,
-    keyword,
-    last_name,
-    owner_of,
-    parts,
-    receiver_of,
-    start,
-    within,
-)
 
 _OFF = ("no_grad", "inference_mode")  # where nothing is recorded
 
@@ -63,7 +49,7 @@ def of_call(at: Failure, row: str) -> list[Change]:
             return at.text.edited(edits.appended(call, new, at.text))
         if part == "name":
             return at.text.edited(edits.renamed(call, new))
-        if part == "operand" and node is owner_of(call) and new.startswith("{}."):
+        if part == "operand" and node is syntax.owner_of(call) and new.startswith("{}."):
             return at.text.edited(edits.before_call(call, new.removeprefix("{}")))
         first = _bare(at.text, call.args[0]) if call.args else ""
         code = _bare(at.text, node) if new.startswith("{}.") else at.text.of(node)
@@ -92,8 +78,8 @@ def _bare(text: Text, node: ast.expr) -> str:
 
 def with_argument(text: Text, name: str, value: str, *functions: str) -> list[Change]:
     """Give a call at a line one more argument: y.backward(retain_graph=True)."""
-    for call in sorted(text.calls(*functions), key=lambda c: functions.index(called(c))):
-        known = keyword(call, name)
+    for call in sorted(text.calls(*functions), key=lambda c: functions.index(syntax.called(c))):
+        known = syntax.keyword(call, name)
         added = edits.instead(known.value, value) if known else edits.appended(call, f"{name}={value}", text)
         return text.edited(added)
     return []
@@ -102,9 +88,9 @@ def with_argument(text: Text, name: str, value: str, *functions: str) -> list[Ch
 def summed(text: Text, name: str) -> list[Change]:
     """Return the fix that calls backward of a sum, y.sum().backward(), or gives grad a weight of ones."""
     for call in text.calls("backward"):
-        if receiver_of(call) is not None:
+        if syntax.receiver_of(call) is not None:
             return text.edited(edits.before_call(call, ".sum()"))
-        roots = [r for r in elements(call.args[0]) if text.of(r) == name] if call.args else []
+        roots = [r for r in syntax.elements(call.args[0]) if text.of(r) == name] if call.args else []
         return text.edited([e for root in roots for e in edits.behind(root, ".sum()")])
     for call in text.calls("grad"):
         if call.args and edits.is_simple(call.args[0]):
@@ -126,25 +112,25 @@ def other_weight(text: Text, y: Sequence[int], v: Sequence[int]) -> list[Change]
 
 def weighted(text: Text, call: ast.Call) -> tuple[str, ast.expr | None]:
     """Return the code of y and the expression of v in a call of backward or grad."""
-    is_grad, receiver = called(call) == "grad", receiver_of(call)
+    is_grad, receiver = syntax.called(call) == "grad", syntax.receiver_of(call)
     is_argument = is_grad or receiver is None  # y is
-    weight = argument(call, 2 if is_grad else int(is_argument), "gradient", "grad_outputs")
+    weight = syntax.argument(call, 2 if is_grad else int(is_argument), "gradient", "grad_outputs")
     y = call.args[0] if is_argument and call.args else receiver
     return "" if y is None else _bare(text, y), weight
 
 
 def recorded(text: Text) -> list[Change]:
     """Write enable_grad for the no_grad of a block around a line, or of a decorator, and switch recording on."""
-    for off in [e for e in text.contexts() if last_name(e) in _OFF][:1]:
+    for off in [e for e in text.contexts() if syntax.last_name(e) in _OFF][:1]:
         return text.edited(edits.renamed(off, "enable_grad"))
-    switches = [c for s in parts(text.tree, ast.Expr) for c in calls(s, "set_grad_enabled")]
+    switches = [c for s in syntax.parts(text.tree, ast.Expr) for c in syntax.calls(s, "set_grad_enabled")]
     above = [c for c in switches if c.args and c.lineno < text.line]
-    return text.edited(edits.instead(max(above, key=start).args[0], "True")) if above else []
+    return text.edited(edits.instead(max(above, key=syntax.start).args[0], "True")) if above else []
 
 
 def of_module(at: Failure, candidates: Sequence[ast.Call], module: ModuleType = np) -> list[ast.Call]:
     """Return the calls of a module's functions among some: np.sin, np.linalg.norm."""
-    return [call for call in candidates if at.value(within(call.func, ast.Attribute)) is module]
+    return [call for call in candidates if at.value(syntax.within(call.func, ast.Attribute)) is module]
 
 
 def torch_has(name: str) -> bool:
@@ -154,7 +140,7 @@ def torch_has(name: str) -> bool:
 
 def in_torch(at: Failure, module: ModuleType = np) -> list[Change]:
     """Return the change that calls PyTorch's functions for a module's of the same names: torch.sin(x) for np.sin(x)."""
-    functions = [c.func for c in of_module(at, calls(at.text.statement), module)]
+    functions = [c.func for c in of_module(at, syntax.calls(at.text.statement), module)]
     known = [f for f in functions if isinstance(f, ast.Attribute) and torch_has(f.attr)]
     known = [f for f in known if isinstance(f.value, ast.Name)]
     same = len(known) == len(functions)
@@ -183,9 +169,9 @@ def if_there(text: Text, grad: str) -> list[Change]:
 def resized(at: Failure, kinds: Sequence[str], sizes: Sequence[int], new: Sequence[int]) -> list[Change]:
     """Return the fix that gives the layer of some kinds that is created with some sizes other ones."""
     text = at.main
-    for call in [c for c in calls(text.tree) if called(c).startswith(tuple(kinds))]:
+    for call in [c for c in syntax.calls(text.tree) if syntax.called(c).startswith(tuple(kinds))]:
         nodes = [_number(text, a) for a in call.args[: len(sizes)]]
-        if [integer(n) for n in nodes] == [*sizes]:
+        if [syntax.integer(n) for n in nodes] == [*sizes]:
             pairs = [(n, b) for n, a, b in zip(nodes, sizes, new, strict=True) if a != b]
             return text.edited([e for node, size in pairs for e in edits.instead(node, str(size))])
     return []

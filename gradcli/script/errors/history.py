@@ -10,21 +10,9 @@ from typing import Any
 
 from gradcli.record.naming import is_tensor
 from gradcli.record.record import Cut
-from gradcli.script.errors import custom, edits, fixes, updates
+from gradcli.script.errors import custom, edits, fixes, syntax, updates
 from gradcli.script.errors.failure import Answer, Failure
 from gradcli.script.errors.source import Change, Edit, Text, changed
-from gradcli.script.errors.syntax import (
-    called,
-    calls,
-    end,
-    keyword,
-    last_name,
-    owner_of,
-    parsed,
-    parts,
-    receiver_of,
-    start,
-)
 from gradcli.script.known import CutLine, Known
 from gradcli.text.wrapping import in_words
 
@@ -53,7 +41,7 @@ class History:
         self.text, self.known = text, known
         self.needs_numpy = False  # whether NumPy computes something on the way that has no function in torch
         self.has_edits = True  # whether edits of expressions keep all in the graph
-        back = [c for c in text.calls("backward", "grad") if owner_of(c) is not None]
+        back = [c for c in text.calls("backward", "grad") if syntax.owner_of(c) is not None]
         self.root = _root(text, back[0]) if back else ""  # what backward is called of
 
     @cached_property
@@ -69,7 +57,7 @@ class History:
         return list({id(c): c for e in self.way for c in self._at(e)}.values()) if self.known.has_cuts else []
 
     def _at(self, expression: ast.AST) -> Iterator[CutLine]:
-        lines = sorted({n.lineno for n in parts(expression, ast.expr)})
+        lines = sorted({n.lineno for n in syntax.parts(expression, ast.expr)})
         yield from filter(None, (self.known.cut_at(self.text.file, line) for line in lines))
 
     def has(self, name: str) -> bool:
@@ -78,12 +66,12 @@ class History:
 
     def is_of_constant_gradient(self, at: Failure) -> bool:
         """Return whether a gradient on the way was taken with create_graph=True, and has no history all the same."""
-        names = [n for e in self.way for n in parts(e, ast.Name) if is_tensor(at.value(n))]
+        names = [n for e in self.way for n in syntax.parts(e, ast.Name) if is_tensor(at.value(n))]
         names = [n for n in names if not at.value(n).requires_grad]
         gradient_calls = [
-            g for n in names if (assignment := self.text.assigned(n.id)) for g in calls(assignment[1], "grad")
+            g for n in names if (assignment := self.text.assigned(n.id)) for g in syntax.calls(assignment[1], "grad")
         ]
-        return any(keyword(g, "create_graph") for g in gradient_calls) and not self.gradient_recorded()
+        return any(syntax.keyword(g, "create_graph") for g in gradient_calls) and not self.gradient_recorded()
 
     def gradient_recorded(self) -> list[Change]:
         """Return the change that records a gradient on the way: grad(…, create_graph=True), or backward.
@@ -93,37 +81,37 @@ class History:
         recorded = [e for e in self.way if not updates.is_unrecorded(self.text.on(e.lineno))]
         nodes = (n for e in recorded for n in ast.walk(e))
         for call in filter(None, map(self._gradient, nodes)):
-            if call.lineno != self.text.line and keyword(call, "create_graph") is None:
-                return fixes.with_argument(self.text.on(call.lineno), "create_graph", "True", called(call))
+            if call.lineno != self.text.line and syntax.keyword(call, "create_graph") is None:
+                return fixes.with_argument(self.text.on(call.lineno), "create_graph", "True", syntax.called(call))
         return []
 
     def _gradient(self, node: ast.AST) -> ast.Call | None:
         """Return the call that computes a gradient, where a node is grad(…), or x.grad, which is backward's."""
         match node:
-            case ast.Call(function) if called(node) == "grad" and self.text.of(function) != "torch.grad":
+            case ast.Call(function) if syntax.called(node) == "grad" and self.text.of(function) != "torch.grad":
                 return node
-            case ast.Attribute(attr="grad") if node not in [c.func for c in calls(self.text.tree)]:
-                return next(iter(calls(self.text.tree, "backward")), None)
+            case ast.Attribute(attr="grad") if node not in [c.func for c in syntax.calls(self.text.tree)]:
+                return next(iter(syntax.calls(self.text.tree, "backward")), None)
         return None
 
     def kept(self) -> list[Change]:
         """Return the changes that keep the values in the graph: tensors for numbers, PyTorch for NumPy."""
         nodes = [(n, self.text.on(e.lineno).statement) for e in self.way for n in ast.walk(e)]
         changes = self.text.edited([edit for node, statement in nodes for edit in self._edits(node, statement)])
-        is_right = bool(parsed(changed(self.text.source, changes)).body)
+        is_right = bool(syntax.parsed(changed(self.text.source, changes)).body)
         return changes if is_right and self.has_edits and not self.needs_numpy else []
 
     def _edits(self, node: ast.AST, statement: Any) -> Iterator[Edit]:
         """Yield the edits of a node, if numbers were detached in it or before it."""
         if isinstance(node, ast.Attribute) and node.attr == "data" and self._is_cut_off(node):
-            yield edits.dot(node), end(node), ""
+            yield edits.dot(node), syntax.end(node), ""
         # Of two tensors neither may go to NumPy, though only one is cut off.
-        if isinstance(node, ast.Call) and (called(node) == "numpy" or self._is_cut_off(node)):
+        if isinstance(node, ast.Call) and (syntax.called(node) == "numpy" or self._is_cut_off(node)):
             yield from self._of_call(node, getattr(statement, "value", None) is node)
 
     def _of_call(self, node: ast.Call, alone: bool) -> Iterator[Edit]:
         """Yield the edits of a call; `alone` if it is all that a statement computes."""
-        name, owner, inner = called(node), self.text.of(owner_of(node)), next(iter(node.args), None)
+        name, owner, inner = syntax.called(node), self.text.of(syntax.owner_of(node)), next(iter(node.args), None)
         if owner and name in _AWAY and owner not in ("torch", *_MODULES):
             yield from edits.method(node, _AWAY[name])
         elif inner is not None and (name in _BACK or (owner, name) in _NUMBERS):
@@ -139,8 +127,8 @@ class History:
         if any(isinstance(n, ast.Constant | _LISTS) for n in getattr(inner, "elts", ())):
             self.has_edits = False  # numbers among tensors
         before, after = ("torch.stack(", ")") if self._is_list(inner) else ("", "") if bare else ("(", ")")
-        yield start(node), start(inner), before
-        yield end(inner), end(node), after
+        yield syntax.start(node), syntax.start(inner), before
+        yield syntax.end(inner), syntax.end(node), after
 
     def _is_list(self, node: ast.expr) -> bool:
         """Return whether an expression is a list, or a name to which one is assigned."""
@@ -152,8 +140,8 @@ class History:
 
 
 def _root(text: Text, call: ast.Call) -> str:
-    receiver = receiver_of(call)
-    return text.of(receiver if receiver is not None else next(iter(call.args), owner_of(call)))
+    receiver = syntax.receiver_of(call)
+    return text.of(receiver if receiver is not None else next(iter(call.args), syntax.owner_of(call)))
 
 
 def detached_answer(at: Failure, name: str, cut: CutLine, history: History, to: str = "the graph") -> Answer:
@@ -175,7 +163,7 @@ def detached_answer(at: Failure, name: str, cut: CutLine, history: History, to: 
     if jumps and "DETACHED" not in kinds:
         fix = f"use a loss of {_jumping(text, jumps[0])}: a step function has the derivative 0"
         fix += "; cross_entropy takes the scores of classes" * (jumps[0].code == "argmax")
-        compared = parts(text.statement, ast.Compare) if jumps[0].code in ("gt", "lt", "ge", "le") else []
+        compared = syntax.parts(text.statement, ast.Compare) if jumps[0].code in ("gt", "lt", "ge", "le") else []
         return Answer(reason, fix, text.edited([e for n in compared[:1] for e in edits.instead(n, text.of(n.left))]))
     changes = history.kept()
     if are_detached or (len(hows) == 1 and kinds <= {"DETACHED", "COPIED"}):
@@ -199,7 +187,7 @@ def _as_written(text: Text, how: Cut) -> Cut:
     """Return how a line copies numbers with the name of the function that the script calls: torch.as_tensor(…)."""
     is_copied = how.code == "float()" and not text.calls("float")  # by torch.Tensor, element by element
     for call in text.calls(*_BACK) if how.kind == "COPIED" or is_copied else ():
-        code = f"torch.{called(call)}"
+        code = f"torch.{syntax.called(call)}"
         written = f"{code}([…])" if is_copied else how.call.replace(how.code, code, 1)
         return replace(how, kind="COPIED", code=code, call=written)
     return how
@@ -219,12 +207,14 @@ def number(at: Failure) -> Answer | None:
 def _unrecorded(at: Failure, text: Text, name: str, reason: str) -> Answer:
     """Return the answer about what was computed where nothing is recorded."""
     function = next(text.around(ast.FunctionDef), None)
-    if function is not None and any(last_name(d) == "once_differentiable" for d in function.decorator_list):
+    if function is not None and any(syntax.last_name(d) == "once_differentiable" for d in function.decorator_list):
         return Answer(f"{reason}: once_differentiable has it.", custom.RECORD)
     if changes := updates.kept_leaves(text):
         return Answer(f"{reason}: the name now belongs to a new tensor.", "change the tensor in place", changes)
     changes = fixes.recorded(text)
-    switches = [c for c in calls(text.tree, "set_grad_enabled") if any(c.lineno == change.first for change in changes)]
+    switches = [
+        c for c in syntax.calls(text.tree, "set_grad_enabled") if any(c.lineno == change.first for change in changes)
+    ]
     if switches:
         where = at.where(switches[0].lineno)
         fix = "use a block, with torch.no_grad():, around what needs no gradient; or switch the recording on again"
@@ -239,6 +229,6 @@ def _jumping(text: Text, how: Cut) -> str:
     """Return the operand of the step function at a line: out, where the script has out.argmax(1), or (out > 0)."""
     for call in text.calls(how.code):
         return f"{text.of(text.operand(call) or call)} itself, not of {text.of(call)}"
-    for node in parts(text.statement, ast.Compare):
+    for node in syntax.parts(text.statement, ast.Compare):
         return f"{text.of(node.left)} itself, not of {text.of(node)}"
     return f"what {how.code} is given"

@@ -71,8 +71,7 @@ def unset(at: Failure, owner: str, name: str) -> Answer | None:
 def _modules(at: Failure) -> Iterator[Any]:
     """Yield the objects whose parameters the line of an error, or what it reads, asks for."""
     for node in (at.text.statement, *at.text.back(at.text.statement)):
-        for call in calls(node, "parameters", "named_parameters"):
-            yield at.value(owner_of(call))
+        yield from (at.value(owner_of(call)) for call in calls(node, "parameters", "named_parameters"))
 
 
 def _read_before(at: Failure) -> Answer | None:

@@ -173,8 +173,7 @@ def _not_float32(at: Failure) -> Iterator[tuple[ast.expr, str, list[Edit]]]:
         dtype = dtype_of(at.value(node))
         if dtype in _MADE.values():
             yield node, dtype, edits.behind(node, ".float()")
-    for call in conversions:
-        yield call, _MADE[called(call)], edits.method(call, ".float()")
+    yield from ((call, _MADE[called(call)], edits.method(call, ".float()")) for call in conversions)
     for call in at.failed_calls("tensor", "from_numpy", "as_tensor", least=1):
         dtype = dtype_of(at.value(call.args[0]))
         if dtype in _MADE.values():

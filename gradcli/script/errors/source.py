@@ -12,24 +12,11 @@ from functools import cached_property, lru_cache
 from typing import Any, NamedTuple
 
 from gradcli.record.record import CallSite
-from gradcli.script.errors.syntax import (
-    Position,
-    called,
-    calls,
-    decorators,
-    end,
-    methods,
-    owner_of,
-    pairs,
-    parsed,
-    parts,
-    start,
-    within,
-)
+from gradcli.script.errors import syntax
 from gradcli.script.known import Line, line_of
 from gradcli.script.scene import Scene
 
-Edit = tuple[Position, Position, str]  # from, to, and what stands there
+Edit = tuple[syntax.Position, syntax.Position, str]  # from, to, and what stands there
 _MOST = 2000  # expressions that are looked at on the way back from a node
 
 
@@ -74,7 +61,7 @@ def _encoded(source: str) -> Sequence[bytes]:
 
 @lru_cache(maxsize=8)
 def _statements(source: str) -> Sequence[ast.stmt]:
-    return sorted(parts(parsed(source), ast.stmt), key=start)
+    return sorted(syntax.parts(syntax.parsed(source), ast.stmt), key=syntax.start)
 
 
 @dataclass(frozen=True)
@@ -97,7 +84,7 @@ class Text:
     @property
     def tree(self) -> ast.Module:
         """The syntax."""
-        return parsed(self.source)
+        return syntax.parsed(self.source)
 
     def of(self, node: ast.AST | None) -> str:
         """Return the text of a node."""
@@ -132,7 +119,7 @@ class Text:
 
     def expression(self, site: CallSite) -> ast.expr | ast.AugAssign | None:
         """Return the expression that is computed at a place."""
-        nodes: list[Any] = parts(self.tree, ast.expr, ast.AugAssign)
+        nodes: list[Any] = syntax.parts(self.tree, ast.expr, ast.AugAssign)
         return next((n for n in nodes if (n.lineno, n.end_lineno, n.col_offset, n.end_col_offset) == site.span), None)
 
     def is_bracketed(self, node: ast.expr) -> bool:
@@ -143,11 +130,11 @@ class Text:
 
     def calls(self, *names: str) -> list[ast.Call]:
         """Return the calls of functions or methods of these names in the statement at the line."""
-        return calls(self.statement, *names)
+        return syntax.calls(self.statement, *names)
 
     def owners(self, *names: str) -> list[ast.expr]:
         """Return the objects whose methods of these names the statement calls."""
-        return [owner for call in self.calls(*names) if (owner := owner_of(call)) is not None]
+        return [owner for call in self.calls(*names) if (owner := syntax.owner_of(call)) is not None]
 
     def block(self, statement: ast.stmt) -> list[ast.stmt]:
         """Return the statements among which a statement stands."""
@@ -160,7 +147,7 @@ class Text:
 
     def operand(self, call: ast.Call) -> ast.expr | None:
         """Return the operand of a function: x in x.log() and in torch.log(x)."""
-        owner = owner_of(call)
+        owner = syntax.owner_of(call)
         is_method = owner is not None and self.of(owner) not in ("torch", "np", "numpy", "math")
         return owner if is_method else next(iter(call.args), None)
 
@@ -212,23 +199,23 @@ class Text:
             if isinstance(n, ast.Name | ast.Attribute) and isinstance(n.ctx, ast.Load):
                 yield from self.values(n)
             if isinstance(n, ast.Call):
-                for function in self._called(called(n), owner_of(n) is not None):
+                for function in self._called(syntax.called(n), syntax.owner_of(n) is not None):
                     returned = (r for r in ast.walk(function) if isinstance(r, ast.Return | ast.Yield))
                     yield from (r.value for r in returned if r.value is not None)
 
     def _called(self, name: str, is_method: bool) -> list[ast.FunctionDef]:
         """Return the functions of the script that a call by a name may run."""
-        classes = parts(self.tree, ast.ClassDef)
+        classes = syntax.parts(self.tree, ast.ClassDef)
         for cls in [c for c in classes if c.name == name][-1:]:
-            return methods(cls, "forward", "__call__")
-        inner = [f for c in classes for f in methods(c, name)]
-        return [f for f in parts(self.tree, ast.FunctionDef) if f.name == name and (f in inner) == is_method]
+            return syntax.methods(cls, "forward", "__call__")
+        inner = [f for c in classes for f in syntax.methods(c, name)]
+        return [f for f in syntax.parts(self.tree, ast.FunctionDef) if f.name == name and (f in inner) == is_method]
 
     def _arguments(self, function: ast.FunctionDef, name: str, names: list[str]) -> Iterator[ast.expr]:
         """Yield the arguments that calls pass for a parameter of a function."""
         position = names.index(name) - (names[0] == "self")
         forward = names[0] == "self" and function.name in ("forward", "__call__")
-        for call in calls(self.tree, *([] if forward else [function.name])):
+        for call in syntax.calls(self.tree, *([] if forward else [function.name])):
             yield from (k.value for k in call.keywords if k.arg == name)
             if 0 <= position < len(call.args):
                 yield call.args[position]
@@ -244,7 +231,7 @@ class Text:
 
     def _around(self, line: int) -> tuple[int, int]:
         """Return the first and the last line of the statement at a line: of its head, or of a decorator above it."""
-        for d in decorators(self.tree):
+        for d in syntax.decorators(self.tree):
             if d.lineno <= line <= (d.end_lineno or 0):
                 return d.lineno, d.end_lineno or d.lineno
         statement: Any = self.on(line).statement
@@ -268,7 +255,7 @@ class Text:
 
     def moved(self, statement: ast.stmt) -> list[str]:
         """Return the lines of a statement without the indentation of its first one, but for those inside a string."""
-        strings = parts(statement, ast.Constant, ast.JoinedStr)
+        strings = syntax.parts(statement, ast.Constant, ast.JoinedStr)
         inside = {line for s in strings for line in range(s.lineno + 1, (s.end_lineno or s.lineno) + 1)}
         first, columns = self.of(statement).split("\n")[0], statement.col_offset
         more = enumerate(self.lines[statement.lineno : statement.end_lineno], statement.lineno + 1)
@@ -309,7 +296,7 @@ class Text:
         """Return a statement with other lines in its place, indented as it is; what stands around it stays."""
         head = self.head(statement)
         indent = "" if head.strip() else head
-        return self.edited([(start(statement), end(statement), f"\n{indent}".join(lines))])
+        return self.edited([(syntax.start(statement), syntax.end(statement), f"\n{indent}".join(lines))])
 
     def added(self, statement: ast.stmt, line: str) -> list[Change]:
         """Return a statement with a line behind it."""
@@ -343,11 +330,13 @@ class _Flow(NamedTuple):
 
 @lru_cache(maxsize=8)  # each page of a script asks for the same
 def _flow(text: Text) -> _Flow:
-    scopes = {id(n): f for f in parts(text.tree, ast.FunctionDef) for n in ast.walk(f) if n is not f}  # innermost last
+    scopes = {
+        id(n): f for f in syntax.parts(text.tree, ast.FunctionDef) for n in ast.walk(f) if n is not f
+    }  # innermost last
     assigned: dict[str, list[_Assigned]] = {}
     for statement in text.statements():
         for target, value in _assignments(statement):
-            whole = within(target, ast.Subscript, ast.Starred)
+            whole = syntax.within(target, ast.Subscript, ast.Starred)
             assigned.setdefault(text.of(whole), []).append(_Assigned(statement, target, value))
     return _Flow(scopes, assigned)
 
@@ -362,10 +351,10 @@ def _assignments(statement: ast.stmt) -> Iterator[tuple[ast.expr, ast.expr]]:
     match statement:
         case ast.Assign():
             for target in statement.targets:
-                yield from pairs(target, statement.value)
+                yield from syntax.pairs(target, statement.value)
         case ast.AugAssign() | ast.AnnAssign() if statement.value is not None:
             yield statement.target, statement.value
         case ast.For():
-            yield from pairs(statement.target, statement.iter)
+            yield from syntax.pairs(statement.target, statement.iter)
         case ast.Expr(ast.Call(ast.Attribute(owner), arguments)):  # losses.append(loss), out.copy_(h)
             yield from ((owner, argument) for argument in arguments)

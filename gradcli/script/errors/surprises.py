@@ -117,7 +117,8 @@ def _evaluating(text: Text, scene: CallScene) -> Iterator[str]:
     id_of = scene.known.id_of
     got = {c.quantity for c in scene.recorded.call.leaves if c.after is not None}
     own = {n: m for n, m in scene.names.modules.items() if any(id_of(p) in got for p in m.parameters(recurse=False))}
-    still = [n for n, m in own.items() if not m.training and not _is_of_statistics(m)]
+    # The evaluation mode of a normalisation is used in training too: it keeps the running statistics.
+    still = [n for n, m in own.items() if not m.training and "Norm" not in type(m).__name__]
     of_modules = {id_of(p) for m in own.values() for p in m.parameters(recurse=False)}
     if not still or (len(still) == len(own) and got - of_modules):  # what the gradients of the inputs are for
         return
@@ -134,11 +135,6 @@ def _evaluating(text: Text, scene: CallScene) -> Iterator[str]:
                     "parameters"
                 )
                 return
-
-
-def _is_of_statistics(module: Any) -> bool:
-    """Return whether a module is one whose evaluation mode is used in training too: it keeps the running statistics."""
-    return "Norm" in type(module).__name__
 
 
 def _returning_none(text: Text, hooks: Sequence[Any], scene: CallScene) -> Iterator[str]:

@@ -66,12 +66,8 @@ def facts(at: Failure) -> Sequence[Any] | None:
             return values if len(values) > 1 else None
     if re.match("(one of several )?view.*changed in place", key) and "leaf" not in key:
         return _view(at)
-    return [_plain_shape(v) if isinstance(v, str) else v for v in values]
-
-
-def _plain_shape(text: str) -> str:
-    """Return a shape as a tuple, where a message has it as torch.Size([2])."""
-    return str(_of_shape(text).shape) if text.startswith("torch.Size(") else text
+    is_shape = [isinstance(v, str) and v.startswith("torch.Size(") for v in values]
+    return [str(_of_shape(v).shape) if s else v for v, s in zip(values, is_shape, strict=True)]
 
 
 def _is_explained(at: Failure) -> bool:

@@ -159,5 +159,4 @@ def _unknown_origin(scene: CallScene) -> str:
 def fixed(answer: Answer, scene: Scene) -> Iterator[Block]:
     """Yield a fix in words, and the lines of the script as they are to be."""
     yield Text((f"fix: {answer.fix}{':' * bool(answer.changes)}",))
-    for change in answer.changes:
-        yield Code(tuple(change.shown()), scene.lines(change.places()))
+    yield from (Code(tuple(change.shown()), scene.lines(change.places())) for change in answer.changes)

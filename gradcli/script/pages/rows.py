@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from gradcli.pages.results import PLAIN
-from gradcli.pages.sections import Code, Equations, Math, Page, Text, Value
+from gradcli.pages.sections import Code, Equations, Page, Text, Value
 from gradcli.pages.system import recurrence_lines
 from gradcli.record.naming import fresh
 from gradcli.record.numbers import Numbers
@@ -29,7 +29,8 @@ def explanation(page: Page, scene: CallScene) -> dict[str, Any]:
         for block in section.blocks:
             for line in block.lines if isinstance(block, Equations) else ():
                 left, *rest = line.sides
-                sides = [writer.write(side) for side in rest if not _is_number(side)]
+                numbers = [isinstance(s, Value) and np.asarray(s.array).dtype != object for s in rest]
+                sides = [writer.write(side) for side, is_number in zip(rest, numbers, strict=True) if not is_number]
                 if sides:
                     formulas.setdefault(writer.write(left), sides)
             if isinstance(block, Text) and section.name in ("notes", "why"):
@@ -56,10 +57,6 @@ def _loop_objects(scene: CallScene) -> dict[str, Any]:
             }
         )
     return {"loop": result[0] if len(result) == 1 else result} if result else {}
-
-
-def _is_number(side: Math) -> bool:
-    return isinstance(side, Value) and np.asarray(side.array).dtype != object
 
 
 def row(scene: CallScene) -> dict[str, Any]:

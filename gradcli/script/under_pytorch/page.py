@@ -16,8 +16,7 @@ from gradcli.record.record import FORMULAS, OPERATIONS, Backward, Operation, Rec
 from gradcli.script.errors.warnings import Warned, warned
 from gradcli.script.known import Known, is_unknown, line_at
 from gradcli.script.pages.flow import MANY, flow
-from gradcli.script.pages.long import folded_by_line, norm_text
-from gradcli.script.pages.page import page
+from gradcli.script.pages.page import folded_by_line, norm_text, page
 from gradcli.script.recorded import recorded
 from gradcli.script.scene import CallScene
 from gradcli.script.system import Recorded
