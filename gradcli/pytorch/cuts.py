@@ -110,7 +110,7 @@ def _within() -> str:
     is_inner = False
     while frame is not None and (module := frame.f_globals.get("__name__", "")).startswith("gradcli."):
         name = frame.f_code.co_name
-        if module == "gradcli.pytorch.dispatch" and name == "call":
+        if module == "gradcli.pytorch.dispatch" and name == "function":
             names.append(frame.f_locals["self"].public_name)
         elif not module.startswith(_OWN) and not name.startswith("<"):
             is_inner = True
