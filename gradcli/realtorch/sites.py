@@ -29,6 +29,7 @@ _PACKAGES = (f"{os.sep}site-packages{os.sep}", f"{os.sep}dist-packages{os.sep}")
 _DISPATCH = "handle_torch_function"  # the function of PyTorch's that calls a mode
 _CALL = "_call_impl"  # the function of PyTorch's in which a module is called
 _MOST = 10_000  # sites that are kept
+_CALLING = ("autograd.grad", "functional.jacobian", "functional.hessian")
 _Call = tuple[str, int, int]  # a file, the first and the last line
 _SITES: dict[tuple[int, int], tuple[CallSite, CodeType]] = {}  # which keeps the code, so that no other has its identity
 
@@ -139,16 +140,18 @@ class Lines:
 
 
 def _calls(source: str, file: str) -> list[_Call]:
-    """Return the calls of `backward` and `autograd.grad` in a text.
+    """Return the calls of `backward`, `autograd.grad`, and of functions that call it, in a text.
 
     >>> _calls("from torch.autograd import grad\\nl.backward()\\ng, = grad(\\n y, x)\\ntorch.autograd.grad(y, x)", "")
     [('', 2, 2), ('', 3, 4), ('', 5, 5)]
+    >>> _calls("J = torch.autograd.functional.jacobian(f, x)\\nH = torch.func.hessian(f)(x)", "")
+    [('', 1, 1)]
     """
     result: list[_Call] = []
     with suppress(SyntaxError, ValueError, RecursionError):
         for node in ast.walk(ast.parse(source)):
             if isinstance(node, ast.Call):
                 words = ast.unparse(node.func).split(".")
-                if words[-1] == "backward" or words[-2:] == ["autograd", "grad"] or words == ["grad"]:
+                if words[-1] == "backward" or words == ["grad"] or ".".join(words[-2:]) in _CALLING:
                     result.append((file, node.lineno, node.end_lineno or node.lineno))
     return sorted(result)

@@ -21,7 +21,7 @@ from gradcli.script.system import Recorded
 if TYPE_CHECKING:
     from gradcli.realtorch.driver import Session
 
-_ENDED = "note: met after the recording ended, so it has no formulas: --line {} shows them"
+_ENDED = "note: met after the recording ended, so some names and formulas are missing: --line {} shows them"
 
 
 @dataclass
