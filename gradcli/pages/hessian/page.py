@@ -118,7 +118,7 @@ def definiteness(gradient: Array, matrix: Array) -> tuple[Math, ...]:
 
     >>> before, _, after = definiteness(np.zeros(2), np.diag([1.0, 2.0]))
     >>> before, after
-    ('minimum: the gradient is 0, and the eigenvalues ', ' are positive')
+    ('local minimum: the gradient is 0, and the eigenvalues ', ' are positive')
     >>> definiteness(np.ones(2), np.diag([1.0, -2.0]))[0]
     'eigenvalues '
     """
@@ -137,7 +137,7 @@ def definiteness(gradient: Array, matrix: Array) -> tuple[Math, ...]:
     if up and down:
         before, after = (f"saddle point: {still}{what}", "have both signs") if at_rest else ("eigenvalues", _SADDLE)
         return f"{before} ", Value(values), f" {after}"
-    sign, kind, way = ("positive", "minimum", "up") if up else ("negative", "maximum", "down")
+    sign, kind, way = ("positive", "local minimum", "up") if up else ("negative", "local maximum", "down")
     where = "" if is_one else " or flat" if flat else " in every direction"
     before = f"{'maybe a ' * flat}{kind}: {still}{what}" if at_rest else f"curved {way}{where}: {what}"
     after = f"{'is' if is_one else 'are'} {sign}{' or 0' * flat}"
