@@ -155,14 +155,12 @@ NET = (
         (
             f"{NET}torch.nn.functional.binary_cross_entropy(out, 0 * out + 2)\n",
             "takes probabilities, and some elements of the input",
-            "use probabilities: torch.sigmoid(…) for the input; scale a target, or for several classes use "
-            "torch.nn.CrossEntropyLoss",
+            "use probabilities",
         ),
         (
             f"{NET}p = out.sigmoid().detach()\ntorch.nn.functional.binary_cross_entropy(p, p + 2)\n",
             "takes probabilities, and some elements of the target",
-            "use probabilities: torch.sigmoid(…) for the input; scale a target, or for several classes use "
-            "torch.nn.CrossEntropyLoss",
+            "scale the target, or for several classes use torch.nn.CrossEntropyLoss",
         ),
         (
             f"{X}(g,) = torch.autograd.grad(x ** 2, x)\n",
