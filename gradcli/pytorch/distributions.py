@@ -12,7 +12,7 @@ import numpy as np
 
 from gradcli.pytorch import linalg
 from gradcli.pytorch.dtypes import Size, default_dtype
-from gradcli.pytorch.messages import missing_if, raise_if, torch_error
+from gradcli.pytorch.messages import MissingError, missing_if, raise_if, torch_error
 from gradcli.pytorch.modes import enable_grad, unrecorded
 from gradcli.pytorch.names import TORCH
 from gradcli.pytorch.nn import functional as F
@@ -24,8 +24,6 @@ __all__ = ["Bernoulli", "Categorical", "Distribution", "Exponential", "Laplace",
 __all__ += ["Uniform", "kl_divergence"]
 
 NONE = Size()
-# Of PyTorch's; some are here of some distributions.
-_ABSENT = ["cdf", "enumerate_support", "expand", "has_enumerate_support", "icdf", "param_shape", "perplexity"]
 
 
 @dataclass(frozen=True)
@@ -72,6 +70,7 @@ class Distribution:
     """A probability distribution; the first axes of its parameters are a batch of distributions."""
 
     has_rsample = False
+    has_enumerate_support = False
     arg_constraints: ClassVar[dict[str, Constraint]] = {}
     support: Any
     _validate_args = True
@@ -94,22 +93,31 @@ class Distribution:
     def variance(self) -> Any:
         raise NotImplementedError
 
+    def expand(self, batch_shape: Any) -> Any:
+        """Return distributions of a larger batch."""
+        new = object.__new__(type(self))
+        vars(new).update(vars(self))
+        new._batch_shape = Size(batch_shape)
+        for name in self.arg_constraints:
+            if (value := vars(self).get(name)) is not None:
+                rest = value.shape[len(self._batch_shape) :]
+                vars(new)[name] = value.expand(new._batch_shape + rest)
+        return new
+
     def rsample(self, sample_shape: Any = NONE) -> Any:
         raise NotImplementedError
 
     def log_prob(self, value: Any) -> Any:
-        self._check(value)
-        return self._log_prob(value)
-
-    def _log_prob(self, value: Any) -> Any:
         raise NotImplementedError
 
     def entropy(self) -> Any:
         raise NotImplementedError
 
-    def __getattr__(self, name: str) -> Any:
-        missing_if(name in _ABSENT, f"torch.distributions.{type(self).__name__}.{name}")
-        raise torch_error("unknown attribute", type(self).__name__, name)
+    def icdf(self, value: Any) -> Any:
+        raise MissingError(f"torch.distributions.{type(self).__name__}.icdf")
+
+    def perplexity(self) -> Any:
+        return self.entropy().exp()
 
     def _shape(self, sample_shape: Any) -> Size:
         return Size(sample_shape) + self._batch_shape + self._event_shape
@@ -169,7 +177,8 @@ class Normal(_Located):
         noise = TORCH["empty"](self._shape(sample_shape), dtype=self.loc.dtype).normal_()
         return self.loc + noise * self.scale
 
-    def _log_prob(self, value: Any) -> Any:
+    def log_prob(self, value: Any) -> Any:
+        self._check(value)
         distance = -((value - self.loc) ** 2) / (2 * self.scale**2)
         return distance - self.scale.log() - math.log(math.sqrt(2 * math.pi))
 
@@ -180,10 +189,14 @@ class Normal(_Located):
         self._check(value)
         return 0.5 * (1 + ((value - self.loc) * self.scale.reciprocal() / math.sqrt(2)).erf())
 
+    def icdf(self, value: Any) -> Any:
+        return self.loc + self.scale * (2 * value - 1).erfinv() * math.sqrt(2)
+
 
 class _OfProbabilities(Distribution):
     """A distribution of probabilities, or of what they are computed from."""
 
+    has_enumerate_support = True
     probs: Any
     logits: Any
 
@@ -192,6 +205,8 @@ class _OfProbabilities(Distribution):
         kind, values = ("logits", logits) if probs is None else ("probs", probs)
         self._param = vars(self)[kind] = self._normalized(kind, values)
         super().__init__(self._batch(), validate_args=validate_args)
+
+    param_shape = property(lambda self: self._param.size())
 
     def _normalized(self, kind: str, values: Any) -> Any:
         return broadcast(values)[0]
@@ -203,6 +218,10 @@ class _OfProbabilities(Distribution):
         """Return the probabilities without 0 and 1."""
         eps = float(np.finfo(self.probs.dtype.numpy).eps)
         return self.probs.clamp(min=eps, max=1 - eps)
+
+    def _values(self, dtype: Any, count: int, expand: bool) -> Any:
+        values = TORCH["arange"](count, dtype=dtype).view((-1, *(1 for _ in self._batch_shape)))
+        return values.expand((-1, *self._batch_shape)) if expand else values
 
 
 class Bernoulli(_OfProbabilities):
@@ -224,12 +243,16 @@ class Bernoulli(_OfProbabilities):
     def sample(self, sample_shape: Any = NONE) -> Any:
         return self.probs.expand(self._shape(sample_shape)).bernoulli()
 
-    def _log_prob(self, value: Any) -> Any:
+    def log_prob(self, value: Any) -> Any:
+        self._check(value)
         logits, value = broadcast(self.logits, value)
         return -F.binary_cross_entropy_with_logits(logits, value, reduction="none")
 
     def entropy(self) -> Any:
         return F.binary_cross_entropy_with_logits(self.logits, self.probs, reduction="none")
+
+    def enumerate_support(self, expand: bool = True) -> Any:
+        return self._values(self._param.dtype, 2, expand)
 
 
 class Categorical(_OfProbabilities):
@@ -258,13 +281,17 @@ class Categorical(_OfProbabilities):
         rows = self.probs.reshape(-1, self._param.shape[-1])
         return rows.multinomial(Size(sample_shape).numel(), True).T.reshape(self._shape(sample_shape))
 
-    def _log_prob(self, value: Any) -> Any:
+    def log_prob(self, value: Any) -> Any:
+        self._check(value)
         index, logits = broadcast_tensors((value.long().unsqueeze(-1), self.logits))
         return logits.gather(-1, index[..., :1]).squeeze(-1)
 
     def entropy(self) -> Any:
         logits = self.logits.clamp(min=float(np.finfo(self.logits.dtype.numpy).min))
         return -(logits * self.probs).sum(-1)
+
+    def enumerate_support(self, expand: bool = True) -> Any:
+        return self._values(None, self._param.shape[-1], expand)
 
 
 class Uniform(_Continuous):
@@ -292,12 +319,20 @@ class Uniform(_Continuous):
     def rsample(self, sample_shape: Any = NONE) -> Any:
         return self.low + TORCH["rand"](self._shape(sample_shape), dtype=self.low.dtype) * (self.high - self.low)
 
-    def _log_prob(self, value: Any) -> Any:
+    def log_prob(self, value: Any) -> Any:
+        self._check(value)
         inside = self.low.le(value).type_as(self.low) * self.high.gt(value).type_as(self.low)
         return inside.log() - (self.high - self.low).log()
 
     def entropy(self) -> Any:
         return (self.high - self.low).log()
+
+    def cdf(self, value: Any) -> Any:
+        self._check(value)
+        return ((value - self.low) / (self.high - self.low)).clamp(min=0, max=1)
+
+    def icdf(self, value: Any) -> Any:
+        return value * (self.high - self.low) + self.low
 
 
 class Exponential(_Continuous):
@@ -317,11 +352,19 @@ class Exponential(_Continuous):
     def rsample(self, sample_shape: Any = NONE) -> Any:
         return TORCH["empty"](self._shape(sample_shape), dtype=self.rate.dtype).exponential_() / self.rate
 
-    def _log_prob(self, value: Any) -> Any:
+    def log_prob(self, value: Any) -> Any:
+        self._check(value)
         return self.rate.log() - self.rate * value
 
     def entropy(self) -> Any:
         return 1.0 - self.rate.log()
+
+    def cdf(self, value: Any) -> Any:
+        self._check(value)
+        return 1 - (-self.rate * value).exp()
+
+    def icdf(self, value: Any) -> Any:
+        return -(-value).log1p() / self.rate
 
 
 class Laplace(_Located):
@@ -335,11 +378,20 @@ class Laplace(_Located):
         u = TORCH["empty"](self._shape(sample_shape), dtype=self.loc.dtype).uniform_(least, 1)
         return self.loc - self.scale * u.sign() * (-u.abs()).log1p()
 
-    def _log_prob(self, value: Any) -> Any:
+    def log_prob(self, value: Any) -> Any:
+        self._check(value)
         return -(2 * self.scale).log() - (value - self.loc).abs() / self.scale
 
     def entropy(self) -> Any:
         return 1 + (2 * self.scale).log()
+
+    def cdf(self, value: Any) -> Any:
+        self._check(value)
+        return 0.5 - 0.5 * (value - self.loc).sign() * (-(value - self.loc).abs() / self.scale).expm1()
+
+    def icdf(self, value: Any) -> Any:
+        term = value - 0.5
+        return self.loc - self.scale * term.sign() * (-2 * term.abs()).log1p()
 
 
 class MultivariateNormal(_Continuous):
@@ -379,7 +431,8 @@ class MultivariateNormal(_Continuous):
         noise = TORCH["empty"](self._shape(sample_shape), dtype=self.loc.dtype).normal_()
         return self.loc + (self._factor @ noise.unsqueeze(-1)).squeeze(-1)
 
-    def _log_prob(self, value: Any) -> Any:
+    def log_prob(self, value: Any) -> Any:
+        self._check(value)
         distance = (value - self.loc).unsqueeze(-1)
         whitened = linalg.solve_triangular(self._factor, distance, upper=False).squeeze(-1)
         constant = self.loc.shape[-1] * math.log(2 * math.pi)

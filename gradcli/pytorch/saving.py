@@ -9,112 +9,27 @@ from __future__ import annotations
 
 import codecs
 import io
-import math
 import os
 import pickle
 import struct
 import sys
 import zipfile
 from collections import Counter, OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 
 from gradcli.data.replacement import replaced_file
-from gradcli.graph.array import Array
 from gradcli.pytorch import dtypes, nn
+from gradcli.pytorch.archives import Archive, Damaged, checked_key
 from gradcli.pytorch.messages import MissingError, facts_of, missing_if, raise_if, torch_error, typename
 from gradcli.pytorch.nn.module import Module, Parameter, rebuilt_parameter
 from gradcli.pytorch.operations.creation import rebuilt
 from gradcli.pytorch.tensor import Tensor, alias
 
-MAX_AXES = 31  # NumPy 1.26 has 32, and a tensor has one more than its shape
-_FREE_BYTES = 2**28  # what arrays may take, however short the file: an expanded tensor has one number in it
-_TIMES = 16  # … and how many times the bytes of the file
-
-
-# Arrays in a zip archive that may be written to do harm: each is checked against its bytes before it is made.
-
-
-class Damaged(RuntimeError):
-    """A file that does not hold what it says."""
-
-    def __init__(self, why: str) -> None:
-        super().__init__(f"the file is damaged: {why}")
-
-
-class Archive:
-    """The entries of a zip archive, which are not compressed, as `torch.save` writes them.
-
-    Memory is bounded by the length of the file: an entry is read once, and all arrays together may take 256 MiB and 16
-    times as many bytes as the file has.
-    """
-
-    def __init__(self, archive: zipfile.ZipFile) -> None:
-        self.names = frozenset(archive.namelist())
-        self._archive = archive
-        self._unread = archive.start_dir  # the entries stand in front of their directory
-        self._room = _FREE_BYTES + _TIMES * archive.start_dir
-        self._data: dict[str, bytes] = {}
-
-    def read(self, name: str) -> bytes:
-        """Return the bytes of an entry.
-
-        Errors: `Damaged` for one that is not there, is compressed, or is longer than the file.
-        """
-        if name not in self._data:
-            if name not in self.names:
-                raise Damaged(f"it has no entry {name!r}")
-            entry = self._archive.getinfo(name)
-            if entry.compress_type != zipfile.ZIP_STORED or entry.file_size > self._unread:
-                raise Damaged(f"the entry {name!r} is compressed, or longer than the file")
-            self._unread -= entry.file_size
-            self._data[name] = self._archive.read(entry)
-        return self._data[name]
-
-    def array(
-        self, data: bytes, dtype: np.dtype[Any], shape: Sequence[int], stride: Sequence[int], offset: int
-    ) -> Array:
-        """Return a new array with elements of `data`; `stride` and `offset` count elements, as PyTorch does.
-
-        Errors: `Damaged` for sizes and positions that are not in `data`, and for arrays that take too much memory.
-        """
-        _check_integers("size", shape)
-        _check_integers("offset", [offset])
-        _check_integers("stride", stride)
-        if len(stride) != len(shape) or len(shape) > MAX_AXES:
-            raise Damaged(f"unequal size length ({len(shape)}) and stride length ({len(stride)})")
-        last = offset + sum((n - 1) * s for n, s in zip(shape, stride, strict=True))
-        if 0 not in shape and (last + 1) * dtype.itemsize > len(data):
-            raise Damaged(f"a tensor of size {list(shape)} and stride {list(stride)} is longer than its storage")
-        self._room -= math.prod(max(n, 1) for n in shape) * dtype.itemsize
-        if self._room < 0:
-            raise Damaged("its tensors are many times longer than the file")
-        if 0 in shape:
-            return np.empty(tuple(shape), dtype)
-        strides = tuple(s * dtype.itemsize if n > 1 else 0 for n, s in zip(shape, stride, strict=True))
-        return np.ndarray(tuple(shape), dtype, data, offset * dtype.itemsize, strides).copy()
-
-
-def _check_integers(name: str, values: Any) -> None:
-    if not isinstance(values, list | tuple) or any(type(n) is not int or n < 0 for n in values):
-        raise Damaged(f"the {name} of a tensor is not made of integers from 0 up")
-
-
-def checked_key(key: Any) -> Any:
-    """Return a key of a dictionary, whose hash takes no longer than it is.
-
-    Errors: `Damaged` for what is not text, a number, or a short tuple of them.
-    """
-    parts = key if isinstance(key, tuple) else (key,)
-    if not all(isinstance(k, str | int | float | bytes | None) for k in parts):
-        raise Damaged(f"a key of a dictionary is a {type(key).__name__}")
-    return key
-
-
-# What a pickle is made of
+_KINDS = "biufcSU"  # of NumPy's dtypes, whose bytes are numbers or text
 
 
 class _Part:
@@ -161,10 +76,18 @@ def _parameter(data: Any, requires_grad: Any, *_: Any) -> Tensor:
     return rebuilt_parameter(data._a[..., 0], bool(requires_grad))
 
 
+def _ordered(pairs: Any = ()) -> OrderedDict[Any, Any]:
+    return OrderedDict((checked_key(key), value) for key, value in pairs)
+
+
 def _counter(counts: Any) -> Counter[Any]:
     if not isinstance(counts, dict):
         raise Damaged("a Counter has no counts")
     return Counter(counts)
+
+
+def _set(items: Any) -> set[Any]:
+    return {checked_key(item) for item in items}
 
 
 def _size(sizes: Any) -> dtypes.Size:
@@ -185,6 +108,13 @@ def _bytes(text: Any, encoding: Any = "latin1") -> bytes:
     return text.encode("latin1")
 
 
+def _numpy_dtype(name: Any, *_: Any) -> np.dtype[Any]:
+    kind = np.dtype(str(name))
+    if kind.kind not in _KINDS:
+        raise Damaged("an array is neither of numbers nor of text")
+    return kind
+
+
 # What a name stands for; functions are new objects, so that nothing that is loaded can be called or written to.
 _NAMES: dict[str, Callable[[], Any]] = {repr(d): lambda d=d: d for d in dtypes.ALL}  # type: ignore[misc]
 _NAMES |= {_StorageType(d).name: lambda d=d: _StorageType(d) for d in dtypes.ALL}  # type: ignore[misc]
@@ -193,21 +123,27 @@ _CALLS: dict[str, Callable[..., Any]] = {
     "torch._utils._rebuild_parameter": _parameter,
     "torch.Size": _size,
     "torch.device": _device,
-    "collections.OrderedDict": lambda pairs=(): OrderedDict((checked_key(key), value) for key, value in pairs),
+    "collections.OrderedDict": _ordered,
     "collections.Counter": _counter,
     "_codecs.encode": _bytes,
-    **dict.fromkeys(("__builtin__.set", "builtins.set"), lambda items: {checked_key(x) for x in items}),
+    **dict.fromkeys(("__builtin__.set", "builtins.set"), _set),
 }
 _NAMES |= {name: lambda call=call: _Function(call) for name, call in _CALLS.items()}  # type: ignore[misc]
+_RECONSTRUCT, _SCALAR = (f"numpy._core.multiarray.{name}" for name in ("_reconstruct", "scalar"))
+# What is more than weights.
+_OF_NUMPY: dict[str, Callable[..., Any]] = {
+    **{"numpy.dtype": _numpy_dtype, "numpy.ndarray": np.empty, _RECONSTRUCT: lambda *_: np.empty(0)},
+}
 _WRITTEN: dict[Any, str] = {
     **{call: name for name, call in _CALLS.items()},
     **{OrderedDict: "collections.OrderedDict", Counter: "collections.Counter", set: "builtins.set"},
-    **{codecs.encode: "_codecs.encode"},
+    **{codecs.encode: "_codecs.encode", np.ndarray: "numpy.ndarray", np.dtype: "numpy.dtype"},
 }
+_WRITTEN[np.empty(0).__reduce__()[0]], _WRITTEN[np.float64(0).__reduce__()[0]] = _RECONSTRUCT, _SCALAR  # type: ignore[index]
 
 
 class _Writer(pickle._Pickler):
-    """Pickles tensors, containers, numbers and modules as PyTorch does.
+    """Pickles tensors, containers, numbers, arrays and modules as PyTorch does.
 
     Errors: `MissingError` for anything else.
     """
@@ -250,9 +186,10 @@ class _Writer(pickle._Pickler):
                 return _size, (tuple(obj),)
             case dtypes.device():
                 return _device, (obj.type, obj.index)
-            case np.generic():
-                pass
-            case None | bool() | int() | float() | str() | bytes():
+            case np.ndarray() | np.generic():
+                missing_if(obj.dtype.kind not in _KINDS, f"torch.save of a NumPy array of {obj.dtype}")
+                return NotImplemented
+            case None | bool() | int() | float() | str() | bytes() | np.dtype():
                 return NotImplemented
             case Module() if _class_of_name(typename(obj)) is type(obj):
                 return type(obj), (), {k: v for k, v in vars(obj).items() if k != "_kind"}
@@ -306,10 +243,17 @@ class _Reader(pickle._Unpickler):
             return _NAMES[known]()
         if self._weights_only:
             raise torch_error("more than weights", known, "\x1b[1m", "\x1b[0m", kind=pickle.UnpicklingError)
+        if known == _SCALAR:
+            return _Function(self._scalar)
+        if known in _OF_NUMPY:
+            return _Function(_OF_NUMPY[known])
         kind: Any = _class_of_name(known)
         raise_if(kind is None and module == "__main__", "class that is not there", name)
         missing_if(kind is None, f"torch.load of a {known} that PyTorch has saved")
         return _Function(lambda: object.__new__(kind))
+
+    def _scalar(self, kind: Any, data: Any) -> Any:
+        return self._archive.array(data, kind, ())[()]
 
     def persistent_load(self, pid: Any) -> Any:
         _, kind, key, _, size = pid
@@ -334,11 +278,16 @@ class _Reader(pickle._Unpickler):
             self.stack[-1][checked_key(key)] = value
 
     def load_build(self) -> None:
-        """Set the attributes of a module, or the versions of modules in a state_dict."""
+        """Set the attributes of a module, the elements of an array, or the versions of modules in a state_dict."""
         state, made = self.stack.pop(), self.stack[-1]
         match made:
             case Module():
                 vars(made).update(state)
+            case np.ndarray():
+                self._archive.array(state[4], state[2], state[1])  # which checks them
+                made.__setstate__(state)
+            case np.dtype() if state[1] in ("<", "|"):
+                pass
             case OrderedDict() if isinstance(state, dict) and [*state] == ["_metadata"]:
                 made._metadata = state["_metadata"]  # type: ignore[attr-defined]
             case _:

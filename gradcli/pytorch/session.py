@@ -96,8 +96,7 @@ class _Finder:
         view.__path__ = []  # which Python looks for
         view.__dict__.update({name: getattr(result, name) for name in _defined(result)})
         view.__getattr__ = partial(_attribute, result, view)  # type: ignore[method-assign]
-        # PyTorch's names, or, where they are not recorded, those that it defines.
-        view.__dir__ = lambda: sorted(pytorch_names().get(view.__name__) or vars(view))  # type: ignore[method-assign]
+        view.__dir__ = partial(_names, view)  # type: ignore[method-assign]
         return view
 
     def exec_module(self, module: types.ModuleType) -> None:
@@ -138,6 +137,11 @@ def _attribute(module: types.ModuleType, view: types.ModuleType, attribute: str)
             raise absent_name_error(name, attribute, lambda: [*public(module), *elsewhere, *inner]) from None
     setattr(view, attribute, result)
     return result
+
+
+def _names(view: types.ModuleType) -> list[str]:
+    """Return PyTorch's names in a module, or, where they are not recorded, those that it defines."""
+    return sorted(pytorch_names().get(view.__name__) or vars(view))
 
 
 def _code(script: Script) -> types.CodeType:

@@ -19,9 +19,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gradcli.pytorch import dtypes
+from gradcli.pytorch.archives import Damaged
 from gradcli.pytorch.messages import MissingError
 from gradcli.pytorch.nn.module import rebuilt_parameter
-from gradcli.pytorch.saving import Damaged, load, save
+from gradcli.pytorch.saving import load, save
 
 BEFORE = []
 RECORDED = Path(__file__).with_name("recorded.pt")  # which PyTorch 2.13 has saved

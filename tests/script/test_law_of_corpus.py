@@ -38,11 +38,11 @@ UNREAD = [
     "inplace: data that is assigned before a backward", "layers: norms, pools and sizes",
     "layers: linear of what is not contiguous", "layers: classes learnt",
     "layers: channels, dropouts of channels, margins and bilinear maps", "layouts: gradients of functions",
-    "matrices: orthogonal and triangular factors",
-    "pooling: maxima of windows of unequal sizes",
+    "matrices: orthogonal and triangular factors", "matrices: the inverse of erf",
+    "pooling: maxima of windows of unequal sizes", "recurrent: a projection of the output",
     "tensors: functions of torch.special", "tensors: one matrix for all of a stack",
     "tensors: values and gradients of layers and losses",
-    "transforms: functions that are transformed, and what they may not do",
+    "transforms: functions that are transformed, and what they may not do", "transforms: derivatives that are strict",
 ]  # fmt: skip
 SCRIPTS |= {name: text for name, text in scripts().items() if name not in UNREAD}
 LARGEST = 5000  # elements of an array that is looked at

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain, repeat
 from typing import Any
 
 from gradcli.pytorch.autograd import grad
 from gradcli.pytorch.backward import Request, requested
-from gradcli.pytorch.messages import missing_if, raise_if, torch_error
+from gradcli.pytorch.messages import raise_if, torch_error
 from gradcli.pytorch.modes import Mode, _Switch, enable_grad
 from gradcli.pytorch.operations.creation import ones_like, zeros_like
 from gradcli.pytorch.operations.joining import stack
 from gradcli.pytorch.operations.views import reshape
+from gradcli.pytorch.record import dependencies, edge_of
 from gradcli.pytorch.tensor import Tensor
 
 __all__ = ["hessian", "hvp", "jacobian", "jvp", "vhp", "vjp"]
@@ -51,8 +52,7 @@ def variables(func: Callable[..., Any], inputs: Any, outside: bool = True) -> tu
     return tuple(map(variable, leaves(inputs), names, repeat(outside)))
 
 
-def _variables(func: Callable[..., Any], inputs: Any, create: bool, strict: bool) -> tuple[Tensor, ...]:
-    missing_if(strict, "torch.autograd.functional with strict=True")
+def _variables(func: Callable[..., Any], inputs: Any, create: bool) -> tuple[Tensor, ...]:
     raise_if(Mode.transforms, "requires_grad_ in a transform")
     return variables(func, inputs, create)
 
@@ -114,14 +114,49 @@ def derivatives(
     return result
 
 
+def _check_outputs(outputs: Sequence[Tensor], strict: bool) -> None:
+    """Check, if a call is strict, that each output requires a gradient."""
+    for i, y in enumerate(outputs):
+        raise_if(strict and not y.requires_grad, "output without a gradient", i)
+
+
+def _check_slopes(slopes: Sequence[Any], strict: bool) -> None:
+    """Check, if a call is strict, that the gradient by each input depends on the inputs."""
+    for i, g in enumerate(slopes):
+        raise_if(strict and (g is None or not g.requires_grad), "jacobian without a gradient", i)
+
+
+def _check_reached(ys: Iterable[Tensor], xs: Sequence[Tensor], what: str) -> None:
+    """Check that tensors depend on each of others."""
+    reached = dependencies([edge_of(y)[0] for y in ys])
+    for k, x in enumerate(xs):
+        raise_if(edge_of(x)[0] not in reached, "independent of an input", what, k, "")
+
+
+def _check_result(outputs: Sequence[Tensor], xs: Sequence[Tensor], strict: bool) -> None:
+    """Check, if a call is strict, that outputs require gradients, and depend on each input."""
+    _check_outputs(outputs, strict)
+    if strict:
+        _check_reached(outputs, xs, "The output")
+
+
 @enable_grad()
 def jacobian(
     func: Callable[..., Any], inputs: Any, create_graph: bool = False, strict: bool = False, vectorize: bool = False,
     strategy: str = "reverse-mode",
 ) -> Any:  # fmt: skip
-    xs = _variables(func, inputs, create_graph, strict)
+    raise_if(strict and vectorize, "strict and vectorized")
+    xs = _variables(func, inputs, create_graph)
     y = func(*xs)
-    blocks = [derivatives(output, xs, create_graph, "jacobian") for output in leaves(y)]
+    _check_outputs(leaves(y), strict)
+    blocks = []
+    for i, output in enumerate(leaves(y)):
+        if strict:
+            _check_reached([output], xs, f"Output {i}")
+        blocks.append(derivatives(output, xs, create_graph, "jacobian"))
+        for k, block in enumerate(blocks[-1]):
+            wrong = strict and create_graph and not block.requires_grad
+            raise_if(wrong, "independent of an input", "The jacobian", k, " when create_graph=True")
     return _cut(with_leaves(y, (with_leaves(inputs, iter(row)) for row in blocks)), create_graph)
 
 
@@ -130,11 +165,17 @@ def hessian(
     func: Callable[..., Any], inputs: Any, create_graph: bool = False, strict: bool = False, vectorize: bool = False,
     outer_jacobian_strategy: str = "reverse-mode",
 ) -> Any:  # fmt: skip
-    xs = _variables(func, inputs, create_graph, strict)
+    raise_if(strict and vectorize, "strict and vectorized")
+    xs = _variables(func, inputs, create_graph)
     y = func(*xs)
+    _check_outputs(leaves(y), strict)
     raise_if(y.numel() != 1, "result of a hessian")
     with requested(Request("hessian")) as request:
         slopes = gradients(y, xs)
+        reached = dependencies([edge_of(y)[0]])
+        _check_slopes([g if edge_of(x)[0] in reached else None for g, x in zip(slopes, xs, strict=True)], strict)
+        for i, g in enumerate(slopes if strict else ()):
+            _check_reached([g], xs, f"Output {i}")
         request.result = [derivatives(g, xs, create_graph) for g in slopes]
     rows = (with_leaves(inputs, iter(blocks)) for blocks in request.result)
     return _cut(with_leaves(inputs, rows), create_graph)
@@ -142,8 +183,9 @@ def hessian(
 
 @enable_grad()
 def vjp(func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False) -> Any:
-    xs = _variables(func, inputs, create_graph, strict)
+    xs = _variables(func, inputs, create_graph)
     y = func(*xs)
+    _check_result(leaves(y), xs, strict)
     pairs = zip(leaves(y), _vectors(v, y, "user-provided function returns"), strict=True)
     flowing = [(output, w) for output, w in pairs if output.requires_grad]
     with requested(Request("vjp")) as request:
@@ -155,8 +197,9 @@ def vjp(func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool
 
 @enable_grad()
 def jvp(func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False) -> Any:
-    xs = _variables(func, inputs, create_graph, strict)
+    xs = _variables(func, inputs, create_graph)
     y, tangents = func(*xs), _vectors(v, inputs, "input to the user-provided function is")
+    _check_result(leaves(y), xs, strict)
     return _cut(
         (y, with_leaves(y, (jacobian_vector_product(output, xs, tangents) for output in leaves(y)))), create_graph
     )
@@ -165,10 +208,11 @@ def jvp(func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool
 @enable_grad()
 def vhp(func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False) -> Any:
     """Return a function's result, and vᵀH, which is H·v, as H is symmetric."""
-    xs = _variables(func, inputs, create_graph, strict)
+    xs = _variables(func, inputs, create_graph)
     y, vs = func(*xs), _vectors(v, inputs, "input to the user-provided function is")
+    _check_result(leaves(y), xs, strict)
     with requested(Request("hvp", vs)) as request:
-        request.result = _of_gradients(y, xs, vs, xs, None, create_graph)
+        request.result = _of_gradients(y, xs, vs, xs, None, create_graph, strict)
     return _cut((y, with_leaves(inputs, iter(request.result))), create_graph)
 
 
@@ -183,9 +227,12 @@ def jacobian_vector_product(y: Tensor, xs: Sequence[Tensor], tangents: Sequence[
     return request.result[0]  # type: ignore[no-any-return]
 
 
-def _of_gradients(y: Tensor, xs: Any, vs: Any, by: Sequence[Tensor], w: Tensor | None, create: bool) -> tuple[Any, ...]:
+def _of_gradients(
+    y: Tensor, xs: Any, vs: Any, by: Sequence[Tensor], w: Tensor | None, create: bool, strict: bool = False
+) -> tuple[Any, ...]:
     """Return the gradients, by other tensors, of the gradients of y, which is weighted by w, times vectors."""
     first = grad(y, xs, w, create_graph=True, allow_unused=True) if y.requires_grad else ()
+    _check_slopes(first, strict)
     pairs = [(g, v) for g, v in zip(first, vs, strict=False) if g is not None and g.requires_grad]
     if not pairs:
         return tuple(map(zeros_like, by))

@@ -13,12 +13,13 @@ from gradcli.graph.node import Node
 from gradcli.graph.operations.attention import attention_with_dropout
 from gradcli.pytorch.calls import number, set_grad_fn_name
 from gradcli.pytorch.dispatch import NN
-from gradcli.pytorch.messages import missing_if, raise_if, warn
+from gradcli.pytorch.messages import raise_if, warn
 from gradcli.pytorch.names import function
 from gradcli.pytorch.nn import functional as F
 from gradcli.pytorch.nn import init
 from gradcli.pytorch.nn.layers import Linear, _Layer
-from gradcli.pytorch.operations.creation import zeros_like
+from gradcli.pytorch.operations.creation import zeros, zeros_like
+from gradcli.pytorch.operations.joining import cat
 from gradcli.pytorch.operations.random import drawn_mask
 from gradcli.pytorch.recipes import common_shape
 from gradcli.pytorch.running import apply
@@ -135,9 +136,8 @@ class MultiheadAttention(_Layer):
         self.register_parameter("in_proj_weight", self._empty(3 * size, size) if self._qkv_same_embed_dim else None)
         self.register_parameter("in_proj_bias", self._empty(3 * size) if self.bias else None)
         self.out_proj = NonDynamicallyQuantizableLinear(size, size, self.bias, dtype=self._kind)
-        missing_if(
-            self.add_bias_kv or self.add_zero_attn, "torch.nn.MultiheadAttention(add_bias_kv=…, add_zero_attn=…)"
-        )
+        for name in ("bias_k", "bias_v"):
+            self.register_parameter(name, self._empty(1, 1, size) if self.add_bias_kv else None)
         self._reset_parameters()
 
     def _reset_parameters(self) -> None:
@@ -146,6 +146,9 @@ class MultiheadAttention(_Layer):
                 init.xavier_uniform_(weight)
         if self.in_proj_bias is not None:
             init.zeros_(self.out_proj.bias)
+        for bias in (self.bias_k, self.bias_v):
+            if bias is not None:
+                init.xavier_normal_(bias)
 
     def forward(
         self, query: Any, key: Any, value: Any, key_padding_mask: Any = None, need_weights: bool = True,
@@ -161,7 +164,7 @@ class MultiheadAttention(_Layer):
         raise_if(is_causal and attn_mask is None, "causal without a mask")
         q, k, v = self._heads(*self._projected(query, key, value))
         is_causal = is_causal and key_padding_mask is None and not need_weights  # then the mask is not read
-        mask = None if is_causal else self._mask(*masks, query, key)
+        mask = None if is_causal else self._mask(*masks, query, key, k.shape[1])
         if need_weights:
             output, weights = self._weighted(q, k, v, mask)
         else:
@@ -194,25 +197,33 @@ class MultiheadAttention(_Layer):
         if self._qkv_same_embed_dim:
             weights = self.in_proj_weight.chunk(3)
         biases = (None,) * 3 if self.in_proj_bias is None else self.in_proj_bias.chunk(3)
-        return tuple(map(F.linear, inputs, weights, biases))
+        q, k, v = map(F.linear, inputs, weights, biases)
+        if self.bias_k is not None:
+            k, v = (cat([x, b.repeat(1, x.shape[1], 1)]) for x, b in ((k, self.bias_k), (v, self.bias_v)))
+        return q, k, v
 
     def _heads(self, *inputs: Any) -> tuple[Any, ...]:
         """Return tensors (length, batch, size) as (batch · heads, length, size of a head)."""
-        return tuple(
+        q, k, v = (
             x.contiguous().view(len(x), x.shape[1] * self.num_heads, self.head_dim).transpose(0, 1) for x in inputs
         )
+        if self.add_zero_attn:
+            k, v = (cat([x, zeros(len(x), 1, self.head_dim, dtype=x.dtype)], 1) for x in (k, v))
+        return q, k, v
 
-    def _mask(self, padding: Any, mask: Any, query: Any, key: Any) -> Any:
-        """Return both masks as one that is added to the scores of all heads."""
-        batch, length = query.shape[1], len(key)
+    def _mask(self, padding: Any, mask: Any, query: Any, key: Any, length: int) -> Any:
+        """Return both masks as one that is added to the scores of all heads; what is beside the keys is not masked."""
+        batch = query.shape[1]
         if mask is not None:
             expected = (len(query), len(key)) if mask.dim() == 2 else (batch * self.num_heads, len(query), len(key))
             raise_if(mask.shape != expected, "shape of an attention mask", mask.dim(), mask.shape, expected)
             mask = _added(mask, query.dtype)
+            mask = F.pad(mask, (0, length - len(key))) if length > len(key) else mask
             mask = mask.unsqueeze(0) if mask.dim() == 2 else mask
         if padding is None:
             return mask
         padding = _added(padding if padding.dim() == 2 else padding.unsqueeze(0), query.dtype)
+        padding = F.pad(padding, (0, length - len(key))) if length > len(key) else padding
         for axis, size in enumerate((batch, length)):
             raise_if(padding.shape[axis] != size, "shape of a padding mask", axis, size, padding.shape[axis])
         padding = padding.view(batch, 1, 1, length).expand(-1, self.num_heads, -1, -1)

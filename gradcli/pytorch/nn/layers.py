@@ -282,13 +282,14 @@ def embedding_bag(
         input, weight = weight, input
     missing_if(scale_grad_by_freq, "torch.nn.functional.embedding_bag(scale_grad_by_freq=…)")
     missing_if(sparse, "torch.nn.functional.embedding_bag(sparse=…)")
-    missing_if(per_sample_weights is not None, "torch.nn.functional.embedding_bag(per_sample_weights=…)")
-    _check(input, weight, offsets, mode)
+    _check(input, weight, offsets, mode, per_sample_weights)
     ends = _ends(input, offsets, include_last_offset)
     flat = input.reshape(-1)
     numbers, bags = flat._a[..., 0], np.repeat(np.arange(len(ends) - 1), np.diff(ends))
     kept = np.flatnonzero(numbers[: len(bags)] != (-1 if padding_idx is None else padding_idx % len(weight)))
     rows, bags = F.embedding(flat[of_array(kept)], weight, None, max_norm, norm_type), bags[kept]
+    if per_sample_weights is not None:
+        rows = rows * per_sample_weights.reshape(-1)[of_array(kept)].unsqueeze(-1)
     empty = TORCH["zeros"](len(ends) - 1, weight.shape[1], dtype=weight.dtype)
     if mode == "max":
         each = [rows[of_array(np.flatnonzero(bags == k))] for k in range(len(empty))]
@@ -301,14 +302,21 @@ def embedding_bag(
     return set_grad_fn_name(result, "EmbeddingBagBackward0")
 
 
-def _check(input: Any, weight: Any, offsets: Any, mode: str) -> None:
-    raise_if(input.dim() not in (1, 2) or mode not in ("sum", "mean", "max"), "axes or mode of bags", input.dim(), mode)
-    is_one_axis = isinstance(offsets, Tensor) and offsets.dim() == 1
-    raise_if(not is_one_axis if input.dim() == 1 else offsets is not None, "offsets of rows, or none of a vector")
+def _check(input: Any, weight: Any, offsets: Any, mode: str, factors: Any) -> None:
+    if factors is not None:
+        raise_if(factors.shape != input.shape, "shape of weights in bags", factors.shape, input.shape)
+    rank = input.dim()
+    raise_if(rank not in (1, 2), "axes of bags", rank)
+    raise_if(mode not in ("sum", "mean", "max"), "mode of bags")
+    raise_if(rank == 2 and offsets is not None, "offsets beside rows")
+    raise_if(rank == 1 and not isinstance(offsets, Tensor), "no offsets")
+    raise_if(rank == 1 and offsets.dim() != 1, "axes of offsets")
+    raise_if(factors is not None and mode != "sum", "weights of bags that are not summed up", mode)
     ids = input._a.reshape(-1)
     raise_if(ids.dtype.kind != "i", "dtype of indices in bags", input.type())
     bad = np.flatnonzero((ids < 0) | (ids >= len(weight)))[:1]
     raise_if(bad.size, "index in a bag", *bad, *ids[bad], len(weight))
+    raise_if(factors is not None and factors.dtype is not weight.dtype, "dtype of weights in bags", weight.dtype)
 
 
 def _ends(input: Any, offsets: Any, with_last: bool) -> list[int]:
@@ -318,7 +326,8 @@ def _ends(input: Any, offsets: Any, with_last: bool) -> list[int]:
         return [k * columns for k in range(rows + 1)]
     ends: list[int] = offsets._a[..., 0].tolist()
     count = input.numel()
-    raise_if(ends and (ends[0] or ends[-1] > count), "first or last offset", ends, count)
+    raise_if(ends and ends[0], "first offset", *ends[:1])
+    raise_if(ends and ends[-1] > count, "last offset", count, *ends[-1:])
     missing_if(sorted(ends) != ends, "torch.nn.functional.embedding_bag with offsets that decrease")
     return ends if with_last else [*ends, count]
 

@@ -272,16 +272,20 @@ class Module:
         yield from self.__named("_modules", "", False, True)
 
     def parameters(self, recurse: bool = True) -> Iterator[Any]:
-        yield from (p for _, p in self.named_parameters(recurse=recurse))
+        for _, p in self.named_parameters(recurse=recurse):
+            yield p
 
     def buffers(self, recurse: bool = True) -> Iterator[Any]:
-        yield from (b for _, b in self.named_buffers(recurse=recurse))
+        for _, b in self.named_buffers(recurse=recurse):
+            yield b
 
     def modules(self, remove_duplicate: bool = True) -> Iterator[Any]:
-        yield from (m for _, m in self.named_modules(remove_duplicate=remove_duplicate))
+        for _, m in self.named_modules(remove_duplicate=remove_duplicate):
+            yield m
 
     def children(self) -> Iterator[Any]:
-        yield from (m for _, m in self.named_children())
+        for _, m in self.named_children():
+            yield m
 
     def get_submodule(self, target: str) -> Any:
         return dict(self.named_modules(remove_duplicate=False))[target]

@@ -37,19 +37,27 @@ class _Weights(_Layer):
 
     gates = 1  # how many linear maps of the input a step has
     states = 1  # how many tensors go on from step to step
+    proj_size = 0  # the size of a linear map of the output; 0 where there is none
 
     def _add_weights(self, suffix: str, inputs: int) -> None:
-        rows = self.gates * self.hidden_size
-        sizes: dict[str, tuple[int, ...]] = {"weight_ih": (rows, inputs), "weight_hh": (rows, self.hidden_size)}
+        rows, columns = self.gates * self.hidden_size, self.outputs
+        sizes = {"weight_ih": (rows, inputs), "weight_hh": (rows, columns), "bias_ih": (rows,), "bias_hh": (rows,)}
+        sizes["weight_hr"] = (self.proj_size, self.hidden_size)
         for name in self._names():
-            self.register_parameter(f"{name}{suffix}", self._empty(*sizes.get(name, (rows,))))
+            self.register_parameter(f"{name}{suffix}", self._empty(*sizes[name]))
 
     def _names(self) -> list[str]:
         """Return the names of the weights and biases of a layer in one direction."""
-        return ["weight_ih", "weight_hh", *(["bias_ih", "bias_hh"] if self.bias else [])]
+        biases = ["bias_ih", "bias_hh"] if self.bias else []
+        return ["weight_ih", "weight_hh", *biases, *(["weight_hr"] if self.proj_size else [])]
 
     def _weights(self, suffix: str) -> Weights:
         return {name: getattr(self, f"{name}{suffix}") for name in self._names()}
+
+    @property
+    def outputs(self) -> int:
+        """The size of the output of a step."""
+        return self.proj_size or self.hidden_size
 
     def reset_parameters(self) -> None:
         bound = 1.0 / math.sqrt(self.hidden_size)
@@ -69,7 +77,10 @@ class _Elman(_Weights):
 
 
 class _LSTM(_Weights):
-    """c ← f·c + i·g, h ← o·tanh(c): the gates i, f, o and the new memory g are each of x and h."""
+    """c ← f·c + i·g, h ← o·tanh(c): the gates i, f, o and the new memory g are each of x and h.
+
+    With a projection, h is a linear map of that.
+    """
 
     gates, states = 4, 2
 
@@ -77,7 +88,8 @@ class _LSTM(_Weights):
         h, c = state
         gates = _linear(h, "hh", weights) + from_input
         c = apply("lstm_memory", lstm_memory, (gates, c), (), chain("lstm_memory"))
-        return apply("lstm_output", lstm_output, (gates, c), (), chain("lstm_output")), c
+        h = apply("lstm_output", lstm_output, (gates, c), (), chain("lstm_output"))
+        return F.linear(h, weights["weight_hr"]) if self.proj_size else h, c
 
 
 class _GRU(_Weights):
@@ -103,6 +115,10 @@ class _Recurrent(_Weights):
     # PyTorch's names of the step that moves the batch to the front, and of a layer of float32 in one direction.
     transposition, fused = "TransposeBackward1", ""
 
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        raise_if("proj_size" in kwargs and "proj_size" not in self.takes, "projection of another recurrence")
+        super().__init__(*args, **kwargs)
+
     def _build(self) -> None:
         self._check_settings()
         ends = ("", "_reverse") if self.bidirectional else ("",)
@@ -110,7 +126,7 @@ class _Recurrent(_Weights):
         self._suffixes = [[f"_l{k}{end}" for end in ends] for k in range(self.num_layers)]
         for k, suffixes in enumerate(self._suffixes):
             for suffix in suffixes:
-                self._add_weights(suffix, self.hidden_size * len(ends) if k else self.input_size)
+                self._add_weights(suffix, self.outputs * len(ends) if k else self.input_size)
         self.reset_parameters()
 
     def _check_settings(self) -> None:
@@ -121,9 +137,10 @@ class _Recurrent(_Weights):
             size = getattr(self, name)
             raise_if(not isinstance(size, int), "type of a size", name, type(size).__name__)
             raise_if(size <= 0, "size that is not positive", name)
+        raise_if(self.proj_size < 0, "negative size of a projection")
         if self.dropout and self.num_layers == 1:
             warn("dropout of a single layer", self.dropout, self.num_layers)
-        missing_if(getattr(self, "proj_size", 0), "torch.nn.LSTM(proj_size=…)")
+        raise_if(self.proj_size >= self.hidden_size, "size of a projection")
 
     def flatten_parameters(self) -> None:
         """Do nothing: on a GPU, PyTorch moves the weights together."""
@@ -196,7 +213,7 @@ class _Recurrent(_Weights):
     def _shapes(self, *batch: int) -> list[tuple[int, ...]]:
         """Return the shapes of the states."""
         count = sum(map(len, self._suffixes))
-        return [(count, *batch, self.hidden_size)] * self.states
+        return [(count, *batch, n) for n in (self.outputs, self.hidden_size)[: self.states]]
 
     def _zeros(self, x: Any, *batch: int) -> State:
         return tuple(zeros(*shape, dtype=x.dtype) for shape in self._shapes(*batch))
@@ -211,6 +228,8 @@ class _Recurrent(_Weights):
         for i, (s, shape) in enumerate(zip(state, self._shapes(sizes[0]), strict=True)):
             which = f"[{i}]" if self.states > 1 else ""
             raise_if(tuple(s.shape) != shape, "size of a state", which, shape, list(s.shape))
+        if self.proj_size and x.dtype.name == "float32":
+            warn("projection of an LSTM")
         last: list[State] = []
         for suffixes in self._suffixes:
             if last and self.dropout and self.training:
@@ -224,7 +243,8 @@ class _Recurrent(_Weights):
                 join = stack if x.dim() == 3 else cat
                 directions.append(join(outputs[::-1] if is_reverse else outputs))
             x = directions[0] if len(directions) == 1 else cat(directions, -1)
-            if self.fused and x.dtype.name == "float32" and x.dim() == 3 and len(directions) == 1:
+            is_fused = self.fused and not self.proj_size and x.dtype.name == "float32"
+            if is_fused and x.dim() == 3 and len(directions) == 1:
                 set_grad_fn_name(x, self.fused)
         return x, tuple(map(stack, zip(*last, strict=True)))
 

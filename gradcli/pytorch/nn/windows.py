@@ -1,4 +1,4 @@
-"""Windows over sequences, pictures and volumes: convolutions, pools, blocks as columns; and pictures in other sizes."""
+"""Windows over sequences, pictures and volumes: convolutions, also transposed, pools, and blocks as columns."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 
 from gradcli.graph.calls import call_of
-from gradcli.graph.operations.interpolation import MODES
 from gradcli.graph.windows import Window
 from gradcli.pytorch.calls import call_function, check_numbers, set_grad_fn_name
 from gradcli.pytorch.dispatch import NN
@@ -199,8 +198,8 @@ def _largest(x: Tensor, windows: Sequence[Array]) -> Array:
 @function("max_unpool1d", "max_unpool2d", module=NN)
 def _unpooled(input: Any, indices: Any, kernel_size: Any, stride: Any, padding: Any, output_size: Any, op: str) -> Any:
     axes = int(op[-2])
-    wrong = indices._a.dtype != np.int64 or indices.shape != input.shape
-    raise_if(wrong, "indices to unpool", indices.dtype.word, list(input.shape), list(indices.shape))
+    raise_if(indices._a.dtype != np.int64, "dtype of unpooled indices", indices.dtype.word)
+    raise_if(indices.shape != input.shape, "shape of unpooled indices", list(input.shape), list(indices.shape))
     kernel = several(kernel_size, axes)
     strides, paddings = several(kernel_size if stride is None else stride, axes), several(padding, axes)
     rows = zip(input.shape[-axes:], kernel, strides, paddings, strict=True)
@@ -276,45 +275,3 @@ def fold(input: Any, output_size: Any, kernel_size: Any, dilation: Any, padding:
     for axis, (w, n) in enumerate(zip(windows, sizes, strict=True)):
         total = total.narrow(axis - 2, w.padding, n)
     return set_grad_fn_name(total.clone(memory_format=contiguous_format), "Col2ImBackward0")
-
-
-# Pictures in another size, and with parts of their channels in another order
-
-
-@function("interpolate", module=NN)
-def interpolate(
-    input: Any, size: Any, scale_factor: Any, mode: str, align_corners: bool | None, **others: Any
-) -> Tensor:
-    for name, value in others.items():
-        missing_if(value, f"torch.nn.functional.interpolate({name}=…)")
-    axes = input.dim() - 2
-    which = "either" if size is None else "only one of"
-    raise_if((size is None) == (scale_factor is None), "size and factor", which)
-    raise_if(mode in ("nearest", "area", "nearest-exact") and align_corners is not None, "corners of another mode")
-    missing_if(axes not in MODES.get(mode, ()), f"torch.nn.functional.interpolate(mode={mode!r}) of {input.dim()} axes")
-    factors = None if scale_factor is None else tuple(map(float, several(scale_factor, axes)))
-    kind = "".join(map(str.capitalize, mode.split("-")))
-    name = f"AdaptiveAvgPool{axes}DBackward0" if mode == "area" else f"Upsample{kind}{axes}DBackward0"
-    result = call_function("interpolate", input, size, factors, mode, align_corners)
-    return set_grad_fn_name(result, name)  # type: ignore[no-any-return]
-
-
-@function("channel_shuffle", module=NN)
-def channel_shuffle(input: Any, groups: int) -> Any:
-    """Return channels taken from each group in turn."""
-    result = input.unflatten(1, (groups, -1)).transpose(1, 2).flatten(1, 2)
-    return set_grad_fn_name(result, "ChannelShuffleBackward0")
-
-
-@function("pixel_shuffle", module=NN)
-def pixel_shuffle(input: Any, upscale_factor: int) -> Any:
-    """Return channels as the elements of blocks."""
-    blocks = input.unflatten(-3, (-1, upscale_factor, upscale_factor)).movedim((-4, -3), (-3, -1))
-    return set_grad_fn_name(blocks.flatten(-2).flatten(-3, -2), "PixelShuffleBackward0")
-
-
-@function("pixel_unshuffle", module=NN)
-def pixel_unshuffle(input: Any, downscale_factor: int) -> Any:
-    """Return the elements of blocks as channels: the inverse of `pixel_shuffle`."""
-    blocks = input.unflatten(-1, (-1, downscale_factor)).unflatten(-3, (-1, downscale_factor))
-    return set_grad_fn_name(blocks.movedim((-3, -1), (-4, -3)).flatten(-5, -3), "PixelUnshuffleBackward0")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from functools import wraps
 from string import ascii_letters
@@ -10,8 +11,9 @@ from typing import Any
 import numpy as np
 
 from gradcli.graph import construct
+from gradcli.graph.construct import call
 from gradcli.graph.index_arrays import IndexArray, scatter_add
-from gradcli.graph.node import Node
+from gradcli.graph.node import Node, cast, const, elementwise
 from gradcli.pytorch import dtypes, linalg
 from gradcli.pytorch.calls import call_function, check_numbers, set_grad_fn_name
 from gradcli.pytorch.dtypes import Size, result_dtype
@@ -28,7 +30,8 @@ from gradcli.pytorch.tensor import Tensor, of_array
 
 
 def _close(input: Tensor, other: Tensor, rtol: float, atol: float, equal_nan: bool) -> Tensor:
-    raise_if(min(rtol, atol) < 0, "sign of a tolerance", rtol, atol)
+    raise_if(rtol < 0, "sign of a tolerance", "rtol", rtol)
+    raise_if(atol < 0, "sign of a tolerance", "atol", atol)
     raise_if(other.dtype is not input.dtype, "dtypes that are compared", input.dtype.word, other.dtype.word)
     common_shape((input.shape, other.shape))
     with np.errstate(all="ignore"):
@@ -36,7 +39,8 @@ def _close(input: Tensor, other: Tensor, rtol: float, atol: float, equal_nan: bo
 
 
 def _differences(input: Any, n: int, dim: int, prepend: Any, append: Any) -> Any:
-    raise_if(not input.dim() or n < 0, "differences of a number, or of a negative order", n)
+    raise_if(not input.dim(), "differences of a number")
+    raise_if(n < 0, "negative order of differences", n)
     if not n:
         return set_grad_fn_name(input.clone(), "torch::autograd::CopyBackwards")
     if prepend is not None or append is not None:
@@ -114,6 +118,27 @@ def _power(input: Any, n: int) -> Any:
     return half @ half @ input if n % 2 else half @ half
 
 
+def _erfinv(input: Tensor) -> Tensor:
+    """Return the y with erf(y) = x.  Two steps of Newton's method have its first three derivatives."""
+    from statistics import NormalDist  # which imports random numbers, decimals and fractions
+
+    x = input if input.is_floating_point() else input.to(dtypes.default_dtype())
+    half = (x._a.astype(np.float64) + 1) / 2
+    inside = (half > 0) & (half < 1)
+    quantiles = [NormalDist().inv_cdf(p) for p in half[inside].tolist()]
+    y = np.where(np.abs(x._a) == 1, np.copysign(np.inf, x._a), np.nan)
+    y[inside] = np.divide(quantiles, math.sqrt(2))
+
+    def build(x: Node, y: Node, inside: Node) -> Node:
+        first = new = elementwise("where", inside, y, const(0))
+        for _ in range(2):
+            slope = call("sqrt", const("pi")) / 2 * call("exp", new * new)
+            new = new + (x - call("erf", new)) * cast(slope, x.dtype)
+        return elementwise("where", inside, new - call("detach", new) + first, y)
+
+    return apply("erfinv", build, (x, y.astype(x._a.dtype), inside), (), "ErfinvBackward0")
+
+
 def _tensordot(a: Tensor, b: Tensor, dims: Any) -> Tensor:
     first, second = dims if not isinstance(dims, int) else (range(-dims, 0), range(dims))
     left, right = list(ascii_letters[: a.dim()]), list(ascii_letters[26 : 26 + b.dim()])
@@ -122,6 +147,42 @@ def _tensordot(a: Tensor, b: Tensor, dims: Any) -> Tensor:
         right[j] = left[i]
     kept = [c for c in left + right if (c in left) != (c in right)]
     return einsum(f"{''.join(left)},{''.join(right)}->{''.join(kept)}", (a, b))
+
+
+def _trapezoid(y: Any, x: Any, dx: Any, dim: int) -> Any:
+    """Return integrals along an axis by the trapezoidal rule, at points x or at a distance."""
+    size = y.shape[dim]
+    left, right = y.narrow(dim, 0, max(size - 1, 0)), y.narrow(dim, min(1, size), max(size - 1, 0))
+    if x is None:
+        ends = y.narrow(dim, 0, 1) + y.narrow(dim, size - 1, 1) if size else y
+        return set_grad_fn_name(dx * (y.sum(dim) - 0.5 * ends.sum(dim)), "MulBackward1")
+    widths = x.diff() if x.dim() == 1 else x.diff(dim=dim)
+    if x.dim() == 1:
+        widths = widths.view([-1 if i == dim % y.dim() else 1 for i in range(y.dim())])
+    return set_grad_fn_name(((left + right) * widths).sum(dim) / 2, "DivBackward1")
+
+
+def _covariance(input: Any, correction: int) -> Any:
+    """Return the covariances of rows."""
+    rows = input.reshape(-1, input.shape[-1]) if input.dim() else input.view(1, 1)
+    rows = rows - rows.mean(1, keepdim=True)
+    return set_grad_fn_name((rows @ rows.t() / (rows.shape[1] - correction)).squeeze(), "SqueezeBackward0")
+
+
+def _correlation(input: Any) -> Any:
+    """Return the correlations of rows."""
+    covariance = _covariance(input, 1)
+    if not covariance.dim():
+        return covariance / covariance
+    deviations = covariance.diagonal().sqrt()
+    return (covariance / deviations[:, None] / deviations).clip(-1, 1)
+
+
+def _rotate(input: Any, k: int, dims: Any) -> Any:
+    """Return a tensor rotated k times by 90° from one axis towards another, by default from the first to the second."""
+    a, b = dims
+    result = (input, input.flip(b).transpose(a, b), input.flip(a, b), input.flip(a).transpose(a, b))[k % 4]
+    return set_grad_fn_name(result.clone() if result is input else result, "Rot90Backward0")
 
 
 def _with_mean(input: Any, dim: Any, unbiased: bool, keepdim: bool, correction: Any, op: str) -> Any:
@@ -164,6 +225,7 @@ _COMPOSITIONS: dict[str, Callable[..., Any]] = {
     # Elements
     "polygamma": lambda input, n: call_function("polygamma", n, input),
     "square": lambda input: input.pow(2),
+    "erfinv": _erfinv,
     "float_power": lambda input, exponent: input.double().pow(exponent),
     "dist": lambda input, other, p: (input - other).norm(p),
     "nansum": lambda input, dim, keepdim, dtype: where(input.isnan(), 0, input).sum(dim, keepdim, dtype=dtype),
@@ -190,11 +252,17 @@ _COMPOSITIONS: dict[str, Callable[..., Any]] = {
     "addmv": lambda input, mat, vec, beta, alpha: weighted_sum(input, mat.mv(vec), beta, alpha),
     "baddbmm": lambda input, batch1, batch2, beta, alpha: weighted_sum(input, batch1.bmm(batch2), beta, alpha),
     "argwhere": lambda input: input.nonzero(),
+    "corrcoef": _correlation,
+    "cov": _covariance,
     "cross": _cross,
+    "rot90": _rotate,
     "slogdet": lambda input: tuple(linalg.slogdet(input)),
     "take_along_dim": _take_along,
     "matrix_exp": lambda input: linalg.matrix_exp(input),
     "matrix_power": _power,
+    "cholesky_solve": lambda input, input2, upper: call_function(
+        "solve", input2.mT @ input2 if upper else input2 @ input2.mT, input
+    ),
     "pinverse": lambda input: linalg.pinv(input),
     "det": lambda input: linalg.det(input),
     "inverse": lambda input: linalg.inv(input),
@@ -212,6 +280,8 @@ _COMPOSITIONS: dict[str, Callable[..., Any]] = {
     "cdist": lambda x1, x2, p, compute_mode: (x1.unsqueeze(-2) - x2.unsqueeze(-3)).norm(p, -1),
     "std_mean": _with_mean,
     "tensordot": _tensordot,
+    "trapezoid": _trapezoid,
+    "trapz": _trapezoid,
     "var_mean": _with_mean,
     "tril_indices": lambda row, col, offset=0, **how: _indices(np.tril_indices(row, offset, col), **how),
     "triu_indices": lambda row, col, offset=0, **how: _indices(np.triu_indices(row, offset, col), **how),

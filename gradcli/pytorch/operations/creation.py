@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
@@ -290,6 +290,11 @@ def _new_tensor(cls: type[Tensor], *args: Any, **keywords: Any) -> Tensor:
     return legacy_tensor(cls, *args, *named)
 
 
+def _sizes(args: Sequence[Any]) -> Sequence[Any]:
+    """Return sizes that are arguments of their own, or one sequence; a boolean is none."""
+    return [None if isinstance(n, bool) else n for n in as_sequence(args)]
+
+
 def legacy_tensor(cls: type[Tensor], *args: Any, dtype: Any = None) -> Tensor:
     """Return the tensor of a call of `torch.Tensor` or a class like it, of numbers in lists or of sizes."""
     kind = (dtype or default_dtype()).numpy
@@ -301,8 +306,7 @@ def legacy_tensor(cls: type[Tensor], *args: Any, dtype: Any = None) -> Tensor:
     if len(args) == 1 and isinstance(args[0], list | tuple | np.ndarray) and not isinstance(args[0], dtypes.Size):
         result = np.array(_values(args[0], dtype or default_dtype())).astype(kind)
     else:
-        sizes = [None if isinstance(n, bool) else n for n in as_sequence(args)]  # a boolean is none
-        result = np.zeros(shape_of(sizes) if args else (0,), kind)
+        result = np.zeros(shape_of(_sizes(args)) if args else (0,), kind)
     return new(result[..., None], cls)
 
 

@@ -370,6 +370,13 @@ def _become(x: Tensor, name: str, compute: Callable[[], Tensor]) -> Tensor:
     return x
 
 
+@function("apply_")
+def apply_(self: Tensor, callable: Callable[[Any], Any]) -> Tensor:
+    raise_if(self.requires_grad, "apply_ on what requires grad")
+    _write(self, np.reshape([callable(x) for x in self._a.reshape(-1).tolist()], self._a.shape), "apply_", False)
+    return self
+
+
 @function("resize_")
 def resize_(self: Tensor, size: Any) -> Tensor:
     shape = shape_of(size)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from itertools import accumulate
+from itertools import accumulate, combinations, combinations_with_replacement
 from typing import Any
+
+import numpy as np
 
 from gradcli.graph import construct
 from gradcli.graph.index_arrays import shape_at
@@ -15,11 +17,11 @@ from gradcli.pytorch.messages import raise_if, warn
 from gradcli.pytorch.modes import Mode
 from gradcli.pytorch.names import function
 from gradcli.pytorch.operations.indexing import part, unrecorded_part
-from gradcli.pytorch.operations.views import expand, shape_of, view
+from gradcli.pytorch.operations.views import expand, reshape, shape_of, view
 from gradcli.pytorch.origins import Maker, Origin
 from gradcli.pytorch.recipes import common_shape, recipe_for
 from gradcli.pytorch.running import apply, noted_results
-from gradcli.pytorch.tensor import Tensor, as_sequence, axis_of
+from gradcli.pytorch.tensor import Tensor, as_sequence, axis_of, of_array
 
 # Parts
 
@@ -79,6 +81,38 @@ def chunk(input: Tensor, chunks: int, dim: int) -> tuple[Tensor, ...]:
     return split(input, max(1, -(-input.shape[axis] // chunks)), dim)
 
 
+@function("tensor_split")
+def tensor_split(
+    input: Tensor, tensor_indices_or_sections: Any, indices: Any, sections: Any, dim: int
+) -> tuple[Tensor, ...]:
+    raise_if(not input.dim(), "tensor_split of a number")
+    cuts = indices if sections is None else sections
+    if tensor_indices_or_sections is not None:
+        dtype = tensor_indices_or_sections.dtype
+        raise_if(dtype.name != "int64", "dtype of a tensor_split", dtype.word)
+        cuts = tensor_indices_or_sections.tolist()
+    raise_if(isinstance(cuts, int) and cuts <= 0, "sections of a tensor_split", cuts)
+    axis = axis_of(dim, input.dim())
+    size = input.shape[axis]
+    rest = size % cuts if isinstance(cuts, int) else 0
+    ends = [k * (size // cuts) + min(k, rest) for k in range(1, cuts)] if isinstance(cuts, int) else list(cuts)
+    slices = [range(size)[start:end] for start, end in zip([0, *ends], [*ends, size], strict=True)]
+    return tuple(_part(input, axis, piece) for piece in slices)
+
+
+_SPLIT = {"hsplit": (1, 1), "vsplit": (0, 2), "dsplit": (2, 3)}  # along which axis, and how many there are at least
+
+
+@function(*_SPLIT)
+def split_along(input: Tensor, sections: Any, indices: Any, op: str) -> tuple[Tensor, ...]:
+    axis, least = _SPLIT[op]
+    raise_if(input.dim() < least, "axes to split", op, least, input.dim())
+    at = axis if input.dim() > 1 else 0
+    unequal = sections is not None and (sections <= 0 or input.shape[at] % sections)
+    raise_if(unequal, "sections of unequal sizes", op, at, input.shape[at], sections)
+    return tensor_split(input, None, indices, sections, at)
+
+
 @function("unbind")
 def unbind(input: Tensor, dim: int) -> tuple[Tensor, ...]:
     axis = _axis_of("unbind", input, dim)
@@ -106,9 +140,10 @@ def select(input: Tensor, dim: int, index: int) -> Tensor:
 
 @function("narrow")
 def narrow(input: Tensor, dim: int, start: int, length: int) -> Tensor:
+    raise_if(length < 0, "negative length of a narrow")
     axis = _axis_of("narrow", input, dim)
     size, whole = input.shape[axis], not isinstance(start, Tensor) or not (start.dim() or start.is_floating_point())
-    raise_if(length < 0 or not whole, "start or length of a narrow")
+    raise_if(not whole, "start of a narrow")
     raise_if(not -size <= start <= size, "start out of range", -size, size, int(start))
     start = int(start) % size if start < 0 else int(start)
     raise_if(start + length > size, "end of a narrow", start, length, size)
@@ -159,12 +194,30 @@ def stack(tensors: Any, dim: int = 0) -> Tensor:
     return _join("stack", parts, axis, construct.stack, parts)
 
 
-@function("hstack", "vstack")
+def _at_least(rank: int, x: Any) -> Any:
+    """Return a tensor with as many axes at least, as NumPy adds them."""
+    x = x.reshape(1) if not x.dim() else x
+    x = x.unsqueeze(0) if rank > 1 and x.dim() == 1 else x
+    return x.unsqueeze(-1) if rank > 2 and x.dim() == 2 else x
+
+
+@function("atleast_1d", "atleast_2d", "atleast_3d")
+def at_least(tensors: Any, op: str) -> Any:
+    """Return one tensor, or several, with as many axes at least."""
+    xs = [_at_least(int(op[-2]), x) for x in as_sequence(tensors)]
+    return xs[0] if len(tensors) == 1 and isinstance(tensors[0], Tensor) else tuple(xs)
+
+
+@function("hstack", "vstack", "row_stack", "dstack")
 def stack_along(tensors: Any, op: str) -> Tensor:
-    rank, axis = (1, 1) if op == "hstack" else (2, 0)
-    parts = [p if p.dim() else p.reshape((1,) * rank) for p in _check_tensors(tensors, op)]
-    parts = [p.unsqueeze(0) if p.dim() < rank else p for p in parts]
+    rank, axis = {"hstack": (1, 1), "dstack": (3, 2)}.get(op, (2, 0))
+    parts = [_at_least(rank, p) for p in _check_tensors(tensors, op.replace("row_", "v"))]
     return cat(parts, min(axis, parts[0].dim() - 1))
+
+
+@function("column_stack")
+def column_stack(tensors: Any) -> Tensor:
+    return cat([p if p.dim() > 1 else reshape(p, (p.numel(), 1)) for p in _check_tensors(tensors, "column_stack")], 1)
 
 
 @function("broadcast_tensors")
@@ -197,3 +250,29 @@ def repeat(self: Tensor, repeats: Any) -> Tensor:
     result = call_function("repeat", self, tuple(max(1, n) for n in times))
     some = tuple(slice(None if n else 0) for n in times)
     return result if 0 not in times else set_grad_fn_name(result[some], "RepeatBackward0")
+
+
+@function("cartesian_prod")
+def cartesian_prod(tensors: Any) -> Any:
+    """Return the rows of all combinations of the elements of vectors."""
+    if len(tensors) == 1:
+        return tensors[0]
+    return stack([grid.reshape(-1) for grid in meshgrid(tensors, "ij")], -1)  # type: ignore[attr-defined]
+
+
+@function("combinations")
+def choices(input: Any, r: int, with_replacement: bool) -> Any:
+    """Return the rows of all choices of r elements of a vector."""
+    choose = combinations_with_replacement if with_replacement else combinations
+    indices = np.array([*choose(range(len(input)), r)], np.int64).reshape(-1, r)
+    return set_grad_fn_name(input[of_array(indices)], "StackBackward0")
+
+
+@function("block_diag")
+def block_diag(tensors: Any) -> Any:
+    """Return matrices along the diagonal of one of zeros."""
+    blocks = [x.reshape(1, -1) if x.dim() < 2 else x for x in tensors]
+    ends = [*accumulate((b.shape[1] for b in blocks), initial=0)]
+    pairs = zip(blocks, ends[:-1], strict=True)
+    rows = [call_function("pad", b, (left, ends[-1] - left - b.shape[1]), "constant", 0) for b, left in pairs]
+    return set_grad_fn_name(cat(rows), "BlockDiagBackward0")

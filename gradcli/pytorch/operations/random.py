@@ -95,7 +95,8 @@ def bernoulli(input: Tensor, p: float | None, generator: Generator | None) -> Te
 
 @function("multinomial")
 def multinomial(input: Tensor, num_samples: int, replacement: bool, generator: Any) -> Tensor:
-    raise_if(num_samples <= 0 or not input.is_floating_point(), "samples, or dtype of weights", input.dtype.word)
+    raise_if(num_samples <= 0, "no samples")
+    raise_if(not input.is_floating_point(), "dtype of weights", input.dtype.word)
     g, weights = generator or DEFAULT, np.atleast_2d(input._a[..., 0])
     raise_if(not replacement and num_samples > weights.shape[-1], "too many samples")
     raise_if((weights < 0).any() or not np.isfinite(weights).all(), "no weights")

@@ -15,7 +15,7 @@ from gradcli.pytorch.calls import call_function, set_grad_fn_name
 from gradcli.pytorch.dispatch import NN
 from gradcli.pytorch.functions import capitals
 from gradcli.pytorch.messages import missing_if, raise_if, torch_error
-from gradcli.pytorch.names import function, with_indices
+from gradcli.pytorch.names import TORCH, function, with_indices
 from gradcli.pytorch.operations.indexing import (
     assign_flat,
     checked_indices,
@@ -194,7 +194,8 @@ def repeat_interleave(input: Any, repeats: Any, dim: int | None, output_size: An
         return call_function("repeat_interleave", input, repeats, dim)
     raise_if(repeats._a.dtype.kind != "i", "no kernel", "repeat_interleave_cpu", repeats.dtype.word)
     size, counts = input.shape[dim], repeats._a[..., 0]
-    raise_if(counts.size not in (1, size) or (counts < 0).any(), "counts of repeats", counts.size, size)
+    raise_if(counts.size not in (1, size), "count of repeats", counts.size, size)
+    raise_if((counts < 0).any(), "negative repeat")
     return input.index_select(dim, of_array(np.repeat(np.arange(size), counts)))
 
 
@@ -282,3 +283,67 @@ def bincount(input: Tensor, weights: Any, minlength: int) -> Tensor:
     sums = None if weights is None else weights._a[..., 0]
     counts = np.bincount(numbers, sums, minlength)
     return of_array(counts.astype(np.float32) if sums is not None and sums.dtype == np.float32 else counts)
+
+
+# Compositions
+
+
+@function("masked_scatter")
+def masked_scatter(input: Any, mask: Any, source: Any) -> Any:
+    """Return a tensor with the elements of another one, in their order, where a mask is true."""
+    full = np.broadcast_to(mask._a[..., 0], np.broadcast_shapes(mask.shape, input.shape))
+    count = int(full.sum())
+    raise_if(count > source.numel(), "source of a masked_scatter")
+    order = of_array(np.maximum(np.cumsum(full.reshape(-1)) - 1, 0).reshape(full.shape))
+    values = source.reshape(-1)[order] if source.numel() else input
+    return set_grad_fn_name(TORCH["where"](of_array(full.copy()), values, input), "MaskedScatterBackward0")
+
+
+@function("scatter_reduce")
+def scatter_reduce(input: Any, dim: int, index: Any, src: Any, reduce: str, include_self: bool) -> Any:
+    """Return sums, means or extremes of a source's elements at indices; ties share a gradient."""
+    is_own = (input.detach().new_zeros(input.shape).scatter(dim, index, 1.0) == 0) | include_self
+    own = TORCH["where"](is_own, input, 0)
+    if reduce in ("amax", "amin"):
+        result = _scattered_extremes(own, is_own, dim, index, src, reduce)
+        is_extreme = src == result.gather(dim, index)
+        counts = (input == result).to(input.dtype).scatter_add(dim, index, is_extreme.to(input.dtype))
+        total = TORCH["where"](input == result, own, 0).scatter_add(dim, index, is_extreme * src)
+        # An own element that is not included counts among the ties in PyTorch, too.
+        total = result + (total - total.detach()) / counts
+    elif reduce == "prod":
+        total = TORCH["where"](is_own, input, 1) * _scattered_products(input, dim, index, src)
+    else:
+        total = own.scatter_add(dim, index, src)
+        if reduce == "mean":
+            total = total / is_own.to(input.dtype).scatter_add(dim, index, TORCH["ones_like"](src)).detach()
+    return set_grad_fn_name(total, "ScatterReduceBackward0")
+
+
+def _scattered_products(input: Any, dim: int, index: Any, src: Any) -> Any:
+    """Return the products of a source's elements at indices, and 1 where there is none."""
+    at, size = dim % input.dim(), input.shape[dim]
+    part = src[tuple(map(slice, index.shape))]
+    targets = TORCH["arange"](size).view([-1 if i == at else 1 for i in range(input.dim() + 1)])
+    products = TORCH["where"](index.unsqueeze(at) == targets, part.unsqueeze(at), 1).prod(at + 1)
+    ends = [n - m for n, m in zip(input.shape, products.shape, strict=True)]
+    around = [n for end in ends[::-1] for n in (0, end)]
+    return call_function("pad", products, around, "constant", 1) if any(ends) else products
+
+
+def _scattered_extremes(input: Any, is_own: Any, dim: int, index: Any, src: Any, reduce: str) -> Any:
+    """Return the extremes of a source's elements at indices, and of those of a tensor that are its own."""
+    best = np.where(is_own._a, input._a, -np.inf if reduce == "amax" else np.inf)[..., 0]
+    indices = np.indices(index.shape)
+    indices[dim] = index._a[..., 0]
+    extreme = np.maximum if reduce == "amax" else np.minimum
+    extreme.at(best, tuple(indices), src._a[tuple(map(slice, index.shape))][..., 0])
+    return of_array(best.astype(input._a.dtype))
+
+
+@function("fill_diagonal_")
+def fill_diagonal_(self: Any, fill_value: float, wrap: bool) -> Any:
+    """Fill the diagonal of a matrix in place."""
+    missing_if(wrap or self.dim() != 2, "Tensor.fill_diagonal_(wrap=True), or of other than 2 axes")
+    self.diagonal().fill_(fill_value)
+    return self

@@ -34,6 +34,27 @@ def quantile(input: Any, q: Any, dim: int | None, keepdim: bool, interpolation: 
     return set_grad_fn_name(result if levels.dim() else result[0], "SqueezeBackward4")
 
 
+@function("nanmean")
+def nanmean(input: Any, dim: Any, keepdim: bool, dtype: Any) -> Any:
+    """Return the mean of the elements that are numbers."""
+    sums = input.nansum(dim, keepdim, dtype=dtype)
+    return set_grad_fn_name(sums / input.isnan().logical_not().sum(dim, keepdim), "DivBackward0")
+
+
+@function("nanmedian")
+def nanmedian(input: Any, dim: int | None, keepdim: bool) -> Any:
+    """Return the median of the elements that are numbers, of all or along an axis: the lower of two."""
+    if dim is None:
+        numbers = input[input.isnan().logical_not()]
+        return set_grad_fn_name(numbers.median() if numbers.numel() else input.sum(), "NanmedianBackward0")
+    axis = axis_of(dim, input.dim())
+    rows = np.atleast_1d(input._a[..., 0])
+    middle = np.maximum(np.sum(~np.isnan(rows), axis=axis, keepdims=True) - 1, 0) // 2
+    indices = np.take_along_axis(np.argsort(rows, axis=axis, kind="stable"), middle, axis)
+    result = at_indices("nanmedian", input, indices if input.dim() else indices[0], axis, keepdim, "gather")
+    return set_grad_fn_name(result, "NanmedianBackward1")
+
+
 @function("mode")
 def mode(input: Any, dim: int, keepdim: bool) -> Any:
     """Return the most frequent element along an axis, the smallest of several, and the index of its last occurrence."""
@@ -62,6 +83,26 @@ def running_extreme(input: Any, dim: int, op: str) -> Any:
     return with_indices(op, values, last)
 
 
+@function("logcumsumexp")
+def logcumsumexp(input: Any, dim: int) -> Any:
+    """Return the logarithms of running sums of exponentials, from which the largest number is taken before."""
+    largest = input.detach().amax(dim, True)
+    return set_grad_fn_name((input - largest).exp().cumsum(dim).log() + largest, "LogcumsumexpBackward0")
+
+
+function("msort")(lambda input: set_grad_fn_name(input.sort(0).values, "SortBackward0"))
+
+
+@function("histc")
+def histc(input: Any, bins: int, min: float, max: float) -> Tensor:
+    """Return how many elements are in each of some intervals of one length; by default from the least to the most."""
+    numbers = input._a.reshape(-1)
+    low, high = (min, max) if min != max else (numbers.min(initial=np.inf), numbers.max(initial=-np.inf))
+    low, high = (low - 1, high + 1) if low == high else (low, high)
+    counts = np.histogram(numbers, bins, (low, high))[0] if numbers.size else np.zeros(bins)
+    return of_array(counts.astype(input._a.dtype))
+
+
 @function("isin")
 def isin(
     elements: Any, test_elements: Any, element: Any, test_element: Any, assume_unique: bool, invert: bool
@@ -88,3 +129,19 @@ def searchsorted(sorted_sequence: Any, input: Any, out_int32: bool, right: bool,
 @function("bucketize")
 def bucketize(input: Any, boundaries: Any, out_int32: bool, right: bool) -> Tensor:
     return searchsorted(boundaries, input, out_int32, right, None)
+
+
+@function("unique_consecutive")
+def unique_consecutive(input: Any, return_inverse: bool, return_counts: bool, dim: int | None) -> Any:
+    """Return the first element of each run of equal ones."""
+    rows = input._a.reshape(-1, 1) if dim is None else np.moveaxis(input._a[..., 0], dim, 0)
+    flat = rows.reshape(len(rows), -1)
+    is_first = np.ones(len(rows), bool)
+    is_first[1:] = (flat[1:] != flat[:-1]).any(1)
+    first = np.flatnonzero(is_first)
+    values = input.reshape(-1)[of_array(first)] if dim is None else input.index_select(dim, of_array(first))
+    parts = [set_grad_fn_name(values, "UniqueConsecutiveBackward0")]
+    shape = input.shape if dim is None else (-1,)
+    parts += [of_array((np.cumsum(is_first) - 1).reshape(shape))] if return_inverse else []
+    parts += [of_array(np.diff(np.append(first, len(rows))))] if return_counts else []
+    return parts[0] if len(parts) == 1 else tuple(parts)

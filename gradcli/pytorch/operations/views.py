@@ -236,8 +236,9 @@ def unfold(self: Tensor, dimension: int, size: int, step: int) -> Tensor:
     axis, array = axis_of(dimension, self.dim()), self._a
     if not self.dim():
         return set_grad_fn_name(unfold(reshape(self, (1,)), 0, size, step)[0], "UnfoldBackward0")
-    fits = 0 <= size <= array.shape[axis] and step > 0
-    raise_if(not fits, "size or step of a window", axis, array.shape[axis], size, step)
+    raise_if(size < 0, "negative size of a window", size)
+    raise_if(size > array.shape[axis], "size of a window", axis, array.shape[axis], size)
+    raise_if(step <= 0, "step of a window", step)
     starts = np.arange(0, array.shape[axis] - size + 1, step)
     order = (*range(axis + 1), *range(axis + 2, array.ndim), axis + 1)
 

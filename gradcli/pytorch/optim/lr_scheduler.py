@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from gradcli.pytorch.messages import missing_if, raise_if, warn
+from gradcli.pytorch.messages import raise_if, warn
 from gradcli.pytorch.optim import Optimizer
 
 
@@ -99,7 +99,7 @@ class LRScheduler:
 class _Chained(LRScheduler):
     """Multiplies the rate of each group by a factor in each epoch.
 
-    At an epoch that a script gives, PyTorch reckons the rate from the first one: it is multiplied by `_total`.
+    At an epoch k that a script gives, PyTorch reckons the rate from the first one: it is multiplied by `_total(k)`.
     """
 
     def _rates(self) -> list[float]:
@@ -113,48 +113,45 @@ class _Chained(LRScheduler):
         return [base * self._total(self.last_epoch) for base in self.base_lrs]
 
     def _total(self, k: int) -> float:
-        """Return the product of the factors up to an epoch."""
-        return math.prod(self._factor(j, 0) for j in range(k + 1))
+        raise NotImplementedError
 
 
-class _Powers(_Chained):
-    """Multiplies the rate by gamma in some epochs."""
-
-    def _factor(self, k: int, i: int) -> float:
-        return self.gamma**n if (n := self._count(k) - self._count(k - 1)) and k else 1
-
-    def _total(self, k: int) -> float:
-        return self.gamma ** self._count(k)
-
-    def _count(self, k: int) -> int:
-        """Return how many times the rate is multiplied by gamma up to an epoch."""
-        return k
-
-
-class StepLR(_Powers):
+class StepLR(_Chained):
     """Multiplies the rate by gamma every so many epochs."""
 
     __init__ = _settings(lambda self, optimizer, step_size, gamma=0.1, last_epoch=-1: locals())
 
-    def _count(self, k: int) -> int:
-        return k // self.step_size
+    def _factor(self, k: int, i: int) -> float:
+        return self.gamma if k and k % self.step_size == 0 else 1
+
+    def _total(self, k: int) -> float:
+        return self.gamma ** (k // self.step_size)
 
 
-class MultiStepLR(_Powers):
+class MultiStepLR(_Chained):
     """Multiplies the rate by gamma at these epochs."""
 
     __init__ = _settings(
         lambda self, optimizer, milestones, gamma=0.1, last_epoch=-1: locals() | {"milestones": Counter(milestones)}
     )
 
-    def _count(self, k: int) -> int:
-        return sum(m <= k for m in self.milestones.elements())
+    def _factor(self, k: int, i: int) -> float:
+        return self.gamma ** self.milestones[k] if self.milestones[k] else 1
+
+    def _total(self, k: int) -> float:
+        return self.gamma ** sum(m <= k for m in self.milestones.elements())
 
 
-class ExponentialLR(_Powers):
+class ExponentialLR(_Chained):
     """Multiplies the rate by gamma every epoch."""
 
     __init__ = _settings(lambda self, optimizer, gamma, last_epoch=-1: locals())
+
+    def _factor(self, k: int, i: int) -> float:
+        return self.gamma if k else 1
+
+    def _total(self, k: int) -> float:
+        return self.gamma**k
 
 
 class LinearLR(_Chained):
@@ -165,13 +162,17 @@ class LinearLR(_Chained):
     )
 
     def _check(self) -> None:
-        raise_if(not (0 < self.start_factor <= 1 and 0 <= self.end_factor <= 1), "factor of a rate")
+        raise_if(not 0 < self.start_factor <= 1, "factor to start with")
+        raise_if(not 0 <= self.end_factor <= 1, "factor to end with", "Ending")
 
     def _factor(self, k: int, i: int) -> float:
         rise = self.end_factor - self.start_factor
         if k > self.total_iters:
             return 1.0
         return 1.0 + rise / (self.total_iters * self.start_factor + (k - 1) * rise) if k else self.start_factor
+
+    def _total(self, k: int) -> float:
+        return self.start_factor + (self.end_factor - self.start_factor) * (min(self.total_iters, k) / self.total_iters)
 
 
 class ConstantLR(_Chained):
@@ -180,10 +181,13 @@ class ConstantLR(_Chained):
     __init__ = _settings(lambda self, optimizer, factor=1 / 3, total_iters=5, last_epoch=-1: locals())
 
     def _check(self) -> None:
-        raise_if(not 0 <= self.factor <= 1, "factor of a rate")
+        raise_if(not 0 <= self.factor <= 1, "factor to end with", "Constant")
 
     def _factor(self, k: int, i: int) -> float:
         return self.factor if k == 0 else 1.0 / self.factor if k == self.total_iters else 1.0
+
+    def _total(self, k: int) -> float:
+        return self.factor if k < self.total_iters else 1.0
 
 
 class PolynomialLR(_Chained):
@@ -195,6 +199,9 @@ class PolynomialLR(_Chained):
         if k == 0 or k > self.total_iters:
             return 1
         return float(((1.0 - k / self.total_iters) / (1.0 - (k - 1) / self.total_iters)) ** self.power)
+
+    def _total(self, k: int) -> float:
+        return (1.0 - min(self.total_iters, k) / self.total_iters) ** self.power
 
 
 class LambdaLR(LRScheduler):
@@ -249,8 +256,8 @@ class CosineAnnealingWarmRestarts(LRScheduler):
     __init__ = _settings(lambda self, optimizer, T_0, T_mult=1, eta_min=0.0, last_epoch=-1: locals())
 
     def _check(self) -> None:
-        fits = all(isinstance(n, int) and n >= 1 for n in (self.T_0, self.T_mult))
-        raise_if(not fits, "periods of a schedule", self.T_0, self.T_mult)
+        raise_if(not isinstance(self.T_0, int) or self.T_0 <= 0, "period of a schedule", self.T_0)
+        raise_if(not isinstance(self.T_mult, int) or self.T_mult < 1, "factor of periods", self.T_mult)
 
     def step(self, epoch: float | None = None) -> None:  # type: ignore[override]
         if epoch is None:
@@ -274,7 +281,8 @@ class ReduceLROnPlateau(LRScheduler):
         threshold_mode: str = "rel", cooldown: int = 0, min_lr: Any = 0, eps: float = 1e-8,
     ) -> None:  # fmt: skip
         raise_if(factor >= 1, "factor of a plateau")
-        raise_if(mode not in ("min", "max") or threshold_mode not in ("rel", "abs"), "mode of a plateau", mode)
+        raise_if(mode not in ("min", "max"), "mode of a plateau", "mode", mode)
+        raise_if(threshold_mode not in ("rel", "abs"), "mode of a plateau", "threshold mode", threshold_mode)
         self._of(optimizer)
         self.mode, self.factor, self.patience, self.eps = mode, factor, patience, eps
         self.threshold, self.threshold_mode, self.cooldown = threshold, threshold_mode, cooldown
@@ -304,9 +312,14 @@ class ReduceLROnPlateau(LRScheduler):
         return sign * a > sign * edge
 
 
-# From which rate and momentum to which both phases of a cycle go, by the names that they have in a group.
+# From which rate and momentum to which each phase of a cycle goes, by the names that they have in a group.
 _RISING = ("initial_lr", "max_lr", "max_momentum", "base_momentum")
-_FALLING = ("max_lr", "min_lr", "base_momentum", "max_momentum")
+_PHASES = (_RISING, ("max_lr", "min_lr", "base_momentum", "max_momentum"))
+_THREE_PHASES = (
+    _RISING,
+    ("max_lr", "initial_lr", "base_momentum", "max_momentum"),
+    ("initial_lr", "min_lr", "max_momentum", "max_momentum"),
+)
 
 
 class OneCycleLR(LRScheduler):
@@ -324,10 +337,12 @@ class OneCycleLR(LRScheduler):
         raise_if(not fits, "share of a cycle", pct_start)
         raise_if(anneal_strategy not in ("cos", "linear"), "shape of a cycle", anneal_strategy)
         self._anneal_func_type = anneal_strategy
-        missing_if(three_phase, "torch.optim.lr_scheduler.OneCycleLR(three_phase=True)")
-        phases = (float(pct_start * self.total_steps) - 1, *_RISING), (self.total_steps - 1, *_FALLING)
+        ends = [float(k * pct_start * self.total_steps) - k for k in ((1, 2) if three_phase else (1,))]
         names = ("end_step", "start_lr", "end_lr", "start_momentum", "end_momentum")
-        self._schedule_phases: list[dict[str, Any]] = [dict(zip(names, phase, strict=True)) for phase in phases]
+        phases = zip([*ends, self.total_steps - 1], _THREE_PHASES if three_phase else _PHASES, strict=True)
+        self._schedule_phases: list[dict[str, Any]] = [
+            dict(zip(names, (end, *phase), strict=True)) for end, phase in phases
+        ]
         rates = _of_groups(optimizer, "max_lr", max_lr)
         for group, lr in zip(optimizer.param_groups, rates, strict=True) if last_epoch == -1 else ():
             group["initial_lr"], group["max_lr"] = lr / div_factor, lr
@@ -370,10 +385,10 @@ class CyclicLR(LRScheduler):
         last_epoch: int = -1,
     ) -> None:  # fmt: skip
         self._of(optimizer)
-        missing_if(scale_fn is not None, "torch.optim.lr_scheduler.CyclicLR(scale_fn=…)")
-        raise_if(mode not in ("triangular", "triangular2", "exp_range"), "mode of cycles")
-        self.mode, self.gamma, self._scale_fn_custom = mode, gamma, None
-        self.scale_mode = "iterations" if mode == "exp_range" else "cycle"
+        if scale_fn is None:
+            raise_if(mode not in ("triangular", "triangular2", "exp_range"), "mode of cycles")
+            scale_mode = "iterations" if mode == "exp_range" else "cycle"
+        self.mode, self.gamma, self.scale_mode, self._scale_fn_custom = mode, gamma, scale_mode, scale_fn
         least, self.max_lrs = (_of_groups(optimizer, *pair) for pair in (("base_lr", base_lr), ("max_lr", max_lr)))
         for group, lr in zip(optimizer.param_groups, least, strict=True) if last_epoch == -1 else ():
             group["lr"] = lr
@@ -391,13 +406,18 @@ class CyclicLR(LRScheduler):
         cycle = math.floor(1 + self.last_epoch / self.total_size)
         x = 1.0 + self.last_epoch / self.total_size - cycle
         height = x / self.step_ratio if x <= self.step_ratio else (x - 1) / (self.step_ratio - 1)
-        scales = {"triangular2": 1 / 2.0 ** (cycle - 1), "exp_range": self.gamma**self.last_epoch}
-        scale = scales.get(self.mode, 1.0)
+        scale = self.scale_fn(cycle if self.scale_mode == "cycle" else self.last_epoch)
         if self.cycle_momentum:
             momenta = zip(self.optimizer.param_groups, self.max_momentums, self.base_momentums, strict=True)
             for group, most, low in momenta:
                 _set_momentum(group, most - (most - low) * height * scale)
         return [low + (high - low) * height * scale for low, high in zip(self.base_lrs, self.max_lrs, strict=True)]
+
+    def scale_fn(self, x: Any) -> float:
+        """Return the factor of a cycle's height, of the number of the cycle or of the epoch."""
+        if self._scale_fn_custom is not None:
+            return self._scale_fn_custom(x)
+        return {"triangular": 1.0, "triangular2": 1 / 2.0 ** (x - 1), "exp_range": self.gamma**x}[self.mode]
 
 
 def _total(total: Any, epochs: Any, steps: Any) -> int:

@@ -63,8 +63,7 @@ def unlisted(names: Named, optimizers: Iterable[Any], made: Callable[[Any], int]
 
 def _held(name: str, p: Any, names: Any) -> tuple[str, str] | None:
     """Return which Python list of a module has a parameter, itself or in a module; None where none has."""
-    values = (x for m in names.modules.values() for inner in m.modules() for x in vars(inner).values())
-    for held in (x for x in values if isinstance(x, list)):
+    for held in (x for m in names.modules.values() for x in _lists(m)):
         if any(e is p for x in held if isinstance(x, list) for e in _parameters_of(x)):
             return "lists", name.partition("[")[0]
         if any(e is p for e in held):
@@ -72,6 +71,10 @@ def _held(name: str, p: Any, names: Any) -> tuple[str, str] | None:
         if any(e is p for e in _parameters_of(held)):
             return "modules", name.rpartition("[")[0]
     return None
+
+
+def _lists(module: Any) -> Iterator[list[Any]]:
+    yield from (x for inner in module.modules() for x in vars(inner).values() if isinstance(x, list))
 
 
 def _parameters_of(modules: list[Any]) -> Iterator[Any]:

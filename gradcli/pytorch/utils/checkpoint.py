@@ -17,20 +17,20 @@ from gradcli.pytorch.record import Recorder, Step
 from gradcli.pytorch.tensor import Tensor, alias
 
 __all__ = ["checkpoint", "checkpoint_sequential"]
-_USUAL: dict[str, Any] = {"determinism_check": "default", "context_fn": None}
-_USUAL |= {"early_stop": True, "debug": False, "preserve_rng_state": True}
+_USUAL = {"determinism_check": "default", "early_stop": True, "context_fn": None, "debug": False}
 
 
 def checkpoint(function: Callable[..., Any], *args: Any, use_reentrant: bool | None = None, **kwargs: Any) -> Any:
     """Return a function's result, of which the backward calls the function again."""
     if use_reentrant is None:
         warn("use_reentrant is not passed")
+    preserve = kwargs.pop("preserve_rng_state", True)
     for name, usual in _USUAL.items():
         missing_if(kwargs.pop(name, usual) != usual, f"torch.utils.checkpoint.checkpoint({name}=…)")
     if use_reentrant is False:
-        return _Again(function, args, kwargs).result()
+        return _Again(function, args, kwargs, preserve).result()
     raise_if(kwargs, "unexpected arguments of a checkpoint", ",".join(kwargs))
-    return CheckpointFunction.apply(function, *args)
+    return CheckpointFunction.apply(function, preserve, *args)
 
 
 class _Stop(BaseException):
@@ -40,8 +40,8 @@ class _Stop(BaseException):
 class _Again:
     """A function that is called again when a backward reads what its first call kept; `Mode.hooks` count that."""
 
-    def __init__(self, function: Callable[..., Any], args: Any, kwargs: dict[str, Any]) -> None:
-        self.function, self.args, self.kwargs = function, args, kwargs
+    def __init__(self, function: Callable[..., Any], args: Any, kwargs: dict[str, Any], preserve: bool) -> None:
+        self.function, self.args, self.kwargs, self.preserve = function, args, kwargs, preserve
         self.count = self.left = 0  # how many steps keep something, and how many are yet to be computed again
         self.swept: Any = None  # the backward for which it was called again
         self.outer = Mode.hooks
@@ -50,7 +50,10 @@ class _Again:
         """Call the function for the first time."""
         self.state = DEFAULT.get_state()
         with _Switch(hooks=self):
-            return self.function(*self.args, **self.kwargs)
+            result = self.function(*self.args, **self.kwargs)
+        is_random = not self.preserve and self.state[0] != DEFAULT.get_state()[0]
+        missing_if(is_random, "torch.utils.checkpoint.checkpoint(preserve_rng_state=False) of a random function")
+        return result
 
     def pack(self, step: Step, outs: Sequence[Tensor]) -> None:
         """Count a step that keeps something, and have the function called again before its backward."""
@@ -91,11 +94,11 @@ class CheckpointFunction(Function):
     """A function that records nothing when it is called, and in the backward is called and differentiated."""
 
     @staticmethod
-    def forward(ctx: Any, function: Callable[..., Any], *args: Any) -> Any:
+    def forward(ctx: Any, function: Callable[..., Any], preserve: bool, *args: Any) -> Any:
         if not any(isinstance(x, Tensor) and x.requires_grad for x in args):
             warn("checkpoint of what requires no gradient")
         ctx.function, ctx.args = function, args
-        ctx.state = DEFAULT.get_state()
+        ctx.state = DEFAULT.get_state() if preserve else None
         ctx.save_for_backward(*(x for x in args if isinstance(x, Tensor)))
         with unrecorded():
             return function(*args)
@@ -105,7 +108,7 @@ class CheckpointFunction(Function):
         raise_if(Mode.running is not None and Mode.running.inputs is not None, "checkpoint in a grad")
         kept = iter(ctx.saved_tensors)
         args = [_leaf(next(kept)) if isinstance(x, Tensor) else x for x in ctx.args]
-        with _random_as(ctx.state), enable_grad():
+        with _random_as(DEFAULT.get_state() if ctx.state is None else ctx.state), enable_grad():
             outputs = ctx.function(*args)
         outputs = outputs if isinstance(outputs, tuple | list) else (outputs,)
         pairs = zip(outputs, grads, strict=False)
@@ -113,7 +116,7 @@ class CheckpointFunction(Function):
         raise_if(not flowing, "checkpoint of what requires no gradient at all")
         with requested(Request("")):  # of the call that it runs within
             backward([y for y, _ in flowing], [g for _, g in flowing])
-        return (None, *(x.grad if isinstance(x, Tensor) else None for x in args))
+        return (None, None, *(x.grad if isinstance(x, Tensor) else None for x in args))
 
 
 def _leaf(x: Tensor) -> Tensor:
@@ -132,7 +135,7 @@ def checkpoint_sequential(
     """Return the result of functions in a row, in segments of which all but the last are checkpoints."""
     if use_reentrant is None:
         warn("use_reentrant is not passed to a sequence")
-    missing_if(not kwargs.pop("preserve_rng_state", True), "checkpoint_sequential(preserve_rng_state=False)")
+    preserve = kwargs.pop("preserve_rng_state", True)
     raise_if(kwargs, "unexpected arguments of a checkpoint", ",".join(kwargs))
     modules = list(functions.children()) if isinstance(functions, Sequential) else list(functions)
 
@@ -146,5 +149,6 @@ def checkpoint_sequential(
 
     size = len(modules) // segments
     for start in range(0, size * (segments - 1), size):
-        input = checkpoint(segment(start, start + size), input, use_reentrant=use_reentrant is not False)
+        how: Any = {"use_reentrant": use_reentrant is not False, "preserve_rng_state": preserve}
+        input = checkpoint(segment(start, start + size), input, **how)
     return segment(size * (segments - 1), len(modules))(input)

@@ -18,7 +18,7 @@ told(
 )
 # --- attention in several heads
 torch.manual_seed(0)
-for settings in ({}, {"batch_first": True, "bias": False}, {"kdim": 2, "vdim": 3, "dropout": 0.5}):
+for settings in ({}, {"batch_first": True, "bias": False}, {"kdim": 2, "vdim": 3, "dropout": 0.5}, {"add_bias_kv": True, "add_zero_attn": True}):
     attention = nn.MultiheadAttention(4, 2, **settings)
     print(attention, [(name, p.shape) for name, p in attention.named_parameters()])
     x = torch.randn(3, 3, 4, requires_grad=True)

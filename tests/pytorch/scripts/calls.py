@@ -202,6 +202,8 @@ print(torch.stack([a, a], axis=1), a.squeeze(axis=0), a.unsqueeze(axis=1), torch
 print(a.var(axis=0, keepdims=True), a.sort(axis=0).values, a.topk(1, axis=0).values, torch.chunk(a, 2, axis=0))
 print(torch.max(a, axis=0, keepdims=True), a.all(axis=0, keepdims=True), a.argmax(axis=0, keepdims=True))
 print(a.sum(axis=(0, 1), keepdims=True), torch.mean(a, axis=0), a.softmax(axis=0), torch.diff(a, axis=0), a.unbind(axis=0))
+print(torch.tensor([3, 4]).apply_(lambda x: x * 2.5), torch.tensor(3.).apply_(lambda x: x + 1))
+told(lambda: torch.ones(2, requires_grad=True).apply_(lambda x: x))
 # --- old names of backwards
 class Double(torch.autograd.Function):
     @staticmethod
@@ -339,7 +341,8 @@ told(
     lambda: f.clone().scatter_add_(0, i - 1, d), lambda: f.index_add(0, i - 1, d), lambda: f.index_copy(0, i - 1, d),
     lambda: f.index_put((i - 1,), d), lambda: f.index_put((i - 1,), d, accumulate=True), lambda: f.take(f), lambda: f.take(b),
     lambda: f.bincount(), lambda: torch.bincount(im), lambda: torch.bincount(-i), lambda: torch.multinomial(i, 1),
-    lambda: torch.mm(f, m), lambda: m.mm(f), lambda: m.mv(m),
+    lambda: n.tensor_split(2), lambda: f.tensor_split(0), lambda: f.tensor_split(f), lambda: f.tensor_split(i), lambda: n.hsplit(1),
+    lambda: f.vsplit(1), lambda: m.dsplit(1), lambda: torch.hsplit(n, 1), lambda: torch.mm(f, m), lambda: m.mm(f), lambda: m.mv(m),
     lambda: f.mv(f), lambda: f.dot(m), lambda: torch.dot(n, f), lambda: m.bmm(m), lambda: torch.bmm(m[None], m),
     lambda: torch.addmm(m, f, m), lambda: m.addmm(m, f), lambda: torch.outer(m, f), lambda: f.ger(n), lambda: F.linear(m, f, f),
     lambda: F.linear(m, f), lambda: F.linear(m[None], f, n), lambda: F.linear(m, m[:1], 3), lambda: F.one_hot(f), lambda: F.one_hot(-i),

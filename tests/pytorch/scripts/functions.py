@@ -232,7 +232,21 @@ print(torch.remainder(-4., torch.tensor([2., -2.])), 4. % torch.tensor([-2., 2.]
 y = torch.tensor([-4., 3.], requires_grad=True)
 (y % 2).sum().backward()
 print(y.grad)
-# --- random slopes
+# --- medians of numbers alone, products at indices, random slopes
+nan = float("nan")
+m = torch.tensor([[1., nan, 3., 2.], [nan, 5., 5., 1.], [nan] * 4], requires_grad=True)
+print(m.nanmedian(), m[:2].nanmedian(1), m.nanmedian(1).values, torch.nanmedian(m, 0, keepdim=True), torch.nanmedian(m[2]))
+m.nanmedian().backward()
+print(m.grad)
+m.nanmedian(1).values[:2].sum().backward()
+print(m.grad, torch.tensor(3.).nanmedian(0))
+a = torch.tensor([[1., 2., 3.], [4., 5., 6.]], requires_grad=True)
+s = torch.tensor([[2., 3., 0.], [5., -1., 7.]], requires_grad=True)
+index = torch.tensor([[0, 1, 0], [1, 1, 1]])
+for include in (True, False):
+    for d in (0, 1):
+        r = a.scatter_reduce(d, index, s, "prod", include_self=include)
+        print(r, *torch.autograd.grad((r * torch.arange(1., 7).view(2, 3)).sum(), (a, s)))
 torch.manual_seed(1)
 y = torch.randn(3, 4, requires_grad=True)
 r = F.rrelu(y, training=True)

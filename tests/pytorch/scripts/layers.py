@@ -151,11 +151,12 @@ del d["a"]
 print(d, d.pop("b"), len(d))
 # --- save and load modules
 import tempfile, os
+import numpy as np
 net = nn.Sequential(nn.Linear(2, 3), nn.BatchNorm1d(3), nn.Dropout(0.2), nn.LayerNorm(3)).eval()
 net.again, net.own, net.device = net[0], {"k": [2], 1: (2, "a")}, torch.device("cpu")
 with tempfile.TemporaryDirectory() as d:
     p = os.path.join(d, "m.pt")
-    for saved in (net, [net[1]], {"a": torch.float64}, [net[0].weight] * 2):
+    for saved in (net, [net[1]], {"best": np.float64(1.5)}, np.arange(3), {"a": torch.float64}, [net[0].weight] * 2):
         torch.save(saved, p)
         try: print(torch.load(p) == saved)
         except Exception as e: print(type(e), e)

@@ -31,7 +31,7 @@ told(
 # --- rates in one cycle
 SGD, Adam, OneCycleLR = torch.optim.SGD, torch.optim.Adam, torch.optim.lr_scheduler.OneCycleLR
 for settings in (
-    {"total_steps": 10}, {"epochs": 2, "steps_per_epoch": 4, "anneal_strategy": "linear"},
+    {"total_steps": 10}, {"epochs": 2, "steps_per_epoch": 4, "anneal_strategy": "linear", "three_phase": True},
     {"total_steps": 5, "cycle_momentum": False, "pct_start": 0.5, "div_factor": 10.0, "final_div_factor": 100.0},
 ):
     for optimizer in (SGD([torch.zeros(1)], lr=0.1, momentum=0.9), Adam([torch.zeros(1)])):
@@ -120,7 +120,7 @@ run(lambda o: SequentialLR(o, [StepLR(o, 2, .5), LambdaLR(o, lambda e: 1 / (e + 
 run(lambda o: ChainedScheduler([ConstantLR(o, 0.5, 3), ExponentialLR(o, 0.9)]))
 for mode in ("triangular", "triangular2", "exp_range"):
     run(lambda o: CyclicLR(o, 0.01, 0.1, 2, 3, mode, gamma=.9), 12, new(momentum=.9))
-run(lambda o: CyclicLR(o, 0.01, 0.1, 2, base_momentum=.5), 9, new(torch.optim.Adam))
+run(lambda o: CyclicLR(o, 0.01, 0.1, 2, scale_fn=lambda x: 1 / x, base_momentum=.5), 9, new(torch.optim.Adam))
 run(lambda o: CyclicLR(o, 0.01, 0.1, 2, cycle_momentum=False), 5, new(torch.optim.Adagrad))
 told(lambda: CyclicLR(new(), .1, .2, mode="a")); told(lambda: CyclicLR(new(torch.optim.Adagrad), .1, .2)); o = new(); told(lambda: SequentialLR(o, [StepLR(o, 1)], [1]))
 # --- schedules from epoch to epoch, and at epochs that a script gives

@@ -47,6 +47,30 @@ told(
     lambda: F.unfold(torch.ones(1, 1, 3, 3), (1, 2, 3)), lambda: F.unfold(torch.ones(1, 1, 3, 3), 2, stride=0),
     lambda: F.unfold(torch.ones(1, 1, 3, 3), 2, dilation=0),
 )
+# --- pictures at the points of a grid
+maps = torch.tensor([[[1.0, 0.2, 0.1], [0.0, 0.8, -0.1]], [[0.5, 0.0, 0.0], [0.3, 0.5, 0.0]]], requires_grad=True)
+x = torch.arange(32.0).reshape(2, 1, 4, 4).requires_grad_()
+grid = F.affine_grid(maps, (2, 1, 3, 3))
+print(grid, F.affine_grid(maps, torch.Size((2, 1, 3, 3)), align_corners=True), F.affine_grid(maps, (2, 1, 1, 2), align_corners=False).detach())
+for mode in ("bilinear", "nearest"):
+    for padding in ("zeros", "border"):
+        for corners in (True, False):
+            print(mode, padding, corners, F.grid_sample(x, grid, mode=mode, padding_mode=padding, align_corners=corners))
+for mode in ("nearest", "bilinear", "bicubic"):
+    for padding in ("border", "reflection", "zeros")[: 3 if mode == "bicubic" else 2]:
+        for corners in (True, False):
+            picture = x.detach().double().sqrt().requires_grad_()
+            points = torch.tensor([-1.7, -1.0, -0.3, 0.4, 1.0, 2.9], dtype=torch.float64).reshape(1, 1, 3, 2).repeat(2, 1, 1, 1).requires_grad_()
+            y = F.grid_sample(picture, points, mode=mode, padding_mode=padding, align_corners=corners)
+            of_picture, of_points = torch.autograd.grad(y.pow(2).sum(), (picture, points))
+            print(y, of_picture.sum(), of_picture[0], (of_points * 1e6).round() / 1e6 + 0)
+(F.grid_sample(x, grid) ** 2).sum().backward()
+print(x.grad, maps.grad)
+told(
+    lambda: F.grid_sample(x, grid[0]), lambda: F.grid_sample(x, grid[:1]), lambda: F.grid_sample(x, grid, mode="x"),
+    lambda: F.grid_sample(x, grid, padding_mode="x"), lambda: F.affine_grid(maps, (2, 1, 3)), lambda: F.affine_grid(maps[0], (2, 1, 3, 3)),
+    lambda: F.affine_grid(maps, (2, 1, 0, 3)), lambda: F.affine_grid(maps, (1, 1, 3, 3)),
+)
 # --- maxima of windows of unequal sizes
 torch.manual_seed(0)
 x = torch.randn(2, 3, 7, 5, requires_grad=True)

@@ -52,11 +52,26 @@ for kind in (nn.LSTMCell, nn.GRUCell, nn.RNNCell):
 # --- what recurrences refuse
 x, h, two = torch.zeros(3, 1, 1), torch.zeros(1, 1, 2), torch.zeros(3, 2)
 told(
-    lambda: nn.LSTM(1), lambda: nn.GRU(1, 2, other=3),
+    lambda: nn.GRU(1, 2, proj_size=1), lambda: nn.LSTM(1, 2, proj_size=2), lambda: nn.LSTM(1), lambda: nn.GRU(1, 2, other=3),
     lambda: nn.LSTM(1, 2)(two[0]), lambda: nn.LSTM(1, 2)(x, (torch.zeros(1, 1, 3), h)), lambda: nn.LSTM(1, 2)(x, (h, torch.zeros(1, 2, 2))),
     lambda: nn.LSTM(1, 2)(x, (h[0], h[0])), lambda: nn.GRU(1, 2)(x, h[0]), lambda: nn.LSTM(1, 2)(torch.zeros(3, 1, 2)),
     lambda: nn.LSTMCell(1, 2)(two), lambda: nn.GRUCell(1, 2)(two[:, :1], h), lambda: nn.LSTMCell(1, 2)(two[:, :1], (two[:2], two[:2])),
     lambda: nn.LSTMCell(1, 2)(two[:, :1], (two, two[:, :1])), lambda: nn.LSTMCell(1, 2)(two[:, :1], two), lambda: nn.LSTMCell(1, 2)(x),
     lambda: nn.LSTM(0, 2), lambda: nn.GRU(1, 0), lambda: nn.GRU(1, 2, num_layers=0), lambda: nn.LSTM(1, 2, dropout=0.5),
     lambda: nn.LSTM(1.0, 2), lambda: nn.LSTM(1, 2, dropout=2), lambda: nn.RNN(1, 2, nonlinearity="other"),
+)
+# --- a projection of the output
+torch.manual_seed(0)
+net, x = nn.LSTM(3, 4, 2, proj_size=2, batch_first=True), torch.randn(2, 5, 3)
+print(net, [(name, tuple(p.shape)) for name, p in net.named_parameters()])
+output, (h, c) = net(x)
+print(output, h, c.shape, c.grad_fn.name())
+output.sum().backward()
+print(net.weight_hr_l0.grad, net.weight_ih_l1.grad[0])
+net = nn.LSTM(3, 4, proj_size=2, bidirectional=True)
+output, (h, c) = net(x)
+print(output.shape, output.grad_fn.name(), h, c.shape, net.all_weights[0][-1].shape)
+told(
+    lambda: nn.LSTM(3, 4, proj_size=4), lambda: nn.LSTM(3, 4, proj_size=-1), lambda: net(x, (torch.zeros(2, 5, 4), torch.zeros(2, 5, 4))),
+    lambda: net(x, (torch.zeros(2, 5, 2), torch.zeros(2, 5, 2))),
 )

@@ -409,7 +409,7 @@ scheduler = torch.optim.lr_scheduler.LambdaLR(sgd, lambda epoch: asked.append(ep
 sgd.step()
 scheduler.step(3)
 print(asked, scheduler.get_last_lr())
-# --- quantiles, modes, running extremes and sets
+# --- quantiles, modes, running extremes, sets and blocks
 x = torch.tensor([[1., 5., 2., 5.], [4., 4., 9., -1.]], requires_grad=True)
 def g(y): print(torch.autograd.grad(y.sum(), x)[0])
 print(torch.quantile(x, .5), torch.quantile(x, torch.tensor([.25, .75]), dim=1), x.quantile(.3, 0, True), x.quantile(.4, keepdim=True).shape, x.quantile(torch.tensor([.1, .9]), dim=1, keepdim=True).shape)
@@ -417,11 +417,23 @@ for how in ("linear", "lower", "higher", "midpoint", "nearest"): print(torch.qua
 g(torch.quantile(x, .4, 1)); g(torch.quantile(x, torch.tensor([.2, .8])))
 told(lambda: torch.quantile(x, 1.5), lambda: torch.quantile(x, .5, interpolation="a"))
 print(torch.quantile(torch.tensor([1., float("nan")]), .5))
+n = torch.tensor([[1., float("nan"), 3.], [2., 2., float("nan")]], requires_grad=True)
+print(torch.nanmean(n), n.nanmean(1)); print(torch.autograd.grad(n.nanmean(1).sum(), n)[0])
 print(torch.mode(x, 1), torch.mode(torch.tensor([3, 1, 1, 3]), keepdim=True)); g(x.mode(1).values)
-print(x.cummax(1), torch.cummin(x, 0)); g(x.cummax(1)[0])
-print(torch.isin(torch.tensor([1, 2, 3]), torch.tensor([2, 3])), torch.isin(torch.tensor([1, 2]), 2, invert=True))
+print(x.cummax(1), torch.cummin(x, 0), torch.logcumsumexp(x, 1)); g(x.cummax(1)[0]); g(x.logcumsumexp(1) ** 2)
+print(torch.msort(x), torch.histc(x.detach(), 4), torch.histc(torch.tensor([1., 2., 1.]), bins=4, min=0, max=3), torch.isin(torch.tensor([1, 2, 3]), torch.tensor([2, 3])), torch.isin(torch.tensor([1, 2]), 2, invert=True))
 b = torch.tensor([1, 3, 5, 7, 9]); print(torch.bucketize(torch.tensor([[3, 6, 9], [3, 6, 9]]), b), torch.searchsorted(b, torch.tensor([3, 6]), right=True), torch.searchsorted(torch.tensor([[1, 3], [2, 4]]), torch.tensor([[3], [1]])), torch.bucketize(4, b))
-print(+x, x.conj() is x, torch.is_nonzero(torch.tensor(2.)))
+print(torch.unique_consecutive(torch.tensor([1, 1, 2, 2, 1]), return_counts=True, return_inverse=True), x.unique_consecutive())
+print(torch.cartesian_prod(torch.tensor([1, 2]), torch.tensor([3, 4])), torch.combinations(torch.tensor([1., 2, 3]), 2, True), torch.combinations(x[0]), torch.block_diag(torch.ones(1, 2), torch.tensor(3.), x))
+print(torch.atleast_2d(torch.tensor(1.)), torch.atleast_1d(torch.tensor(1.), x)[0], torch.atleast_3d(x).shape, +x, x.conj() is x, torch.is_nonzero(torch.tensor(2.)))
+m = torch.tensor([[True, False, True, False], [False, True, False, False]])
+y = x.masked_scatter(m, torch.tensor([10., 20, 30, 40])); print(y); g(y ** 2)
+s = torch.arange(4., requires_grad=True); z = torch.zeros(2, 4).masked_scatter(m, s); print(z, torch.autograd.grad((z ** 2).sum(), s)); told(lambda: x.masked_scatter(m, torch.ones(2)))
+i = torch.tensor([0, 0, 1, 0]); s = torch.tensor([2., 5., 4., 5.], requires_grad=True); w = torch.tensor([5., 1., 7.], requires_grad=True)
+for how in ("sum", "mean", "amax", "amin"):
+    for inc in (True, False):
+        r = w.scatter_reduce(0, i, s, reduce=how, include_self=inc); print(how, inc, r, *torch.autograd.grad((r * torch.arange(1., 4.)).sum(), (w, s), allow_unused=True))
+q = torch.ones(3, 3); q.fill_diagonal_(0); print(q)
 # --- conversions by position, by name and like another tensor
 x, y = torch.ones(2), torch.ones(1, dtype=torch.float64)
 for args in ((), (None,), (torch.float32, False, True), (y, False, True), (x, False, True), ("cpu", None, False, True), (None, torch.float64), (1.5,), (True,), (torch.float32, True)):

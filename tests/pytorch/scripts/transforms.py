@@ -240,6 +240,32 @@ ways["a clone"] = lambda y: y.clone().mul_(torch.ones(5))
 for name, f in ways.items():
     try: print(name, torch.vmap(f)(torch.ones(3, 5)).shape)
     except RuntimeError as error: print(name, error)
+# --- derivatives that are strict
+from torch.autograd.functional import hessian, hvp, jacobian, jvp, vhp, vjp
+x = torch.ones(2)
+ways = {
+    "cut": lambda: jacobian(lambda x: x.detach() * 2, x, strict=True),
+    "constant": lambda: jacobian(lambda x: torch.ones(2), x, strict=True), "right": lambda: jacobian(lambda x: x * 2, x, strict=True),
+    "unused": lambda: jacobian(lambda x, y: x * 2, (x, x), strict=True),
+    "second output": lambda: jacobian(lambda x: (x * 2, torch.ones(1)), x, strict=True),
+    "linear": lambda: jacobian(lambda x: x * 2, x, strict=True, create_graph=True),
+    "square": lambda: jacobian(lambda x: x**2, x, strict=True, create_graph=True),
+    "vectorized": lambda: jacobian(lambda x: x * 2, x, strict=True, vectorize=True),
+    "hessian": lambda: hessian(lambda x: (x**2).sum(), x, strict=True),
+    "hessian of a linear": lambda: hessian(lambda x: (x * 2).sum(), x, strict=True),
+    "hessian, unused": lambda: hessian(lambda x, y: (x**2).sum(), (x, x), strict=True),
+    "hessian, partly linear": lambda: hessian(lambda x, y: (x**2).sum() + y.sum(), (x, x), strict=True),
+    "hessian, cut": lambda: hessian(lambda x: x.detach().sum(), x, strict=True),
+    "hessian, bilinear": lambda: hessian(lambda x, y: (x * y).sum(), (x, x), strict=True),
+    "vjp": lambda: vjp(lambda x: x.detach() * 2, x, x, strict=True), "vjp, unused": lambda: vjp(lambda x, y: x * 2, (x, x), x, strict=True),
+    "vjp, constant": lambda: vjp(lambda x: x.detach() * 2, x, x), "jvp": lambda: jvp(lambda x: x.detach() * 2, x, x, strict=True),
+    "jvp, unused": lambda: jvp(lambda x, y: x * 2, (x, x), (x, x), strict=True),
+    "jvp, right": lambda: jvp(lambda x: x * 2, x, x, strict=True), "vhp": lambda: vhp(lambda x: (x * 2).sum(), x, x, strict=True),
+    "hvp": lambda: hvp(lambda x: (x.detach() * 2).sum(), x, x, strict=True),
+}
+for name, f in ways.items():
+    try: print(name, f())
+    except RuntimeError as error: print(name, error)
 # --- a function that is linearized
 import warnings
 warnings.simplefilter("ignore")
