@@ -26,7 +26,7 @@ from gradcli.record.naming import names_in
 from gradcli.record.record import CallSite, Record
 
 _PATIENCE = 5  # how often explained lines run again before the others are given up
-_REST = 100  # and before calls are only counted, and steps of optimizers not even that
+_REST = 100  # and before calls and steps are counted no longer
 
 
 class Session:
@@ -35,9 +35,9 @@ class Session:
     `wants` says, of the site of a backward and how often it was reached, whether it is explained; `explain` gets the
     record of each that is, or why it has none, and whether its calls were recorded; `explain_step` what a step of an
     optimizer has done; `count` what each of the first calls has added to `.grad`.  Without `lines`, the recording does
-    not end; once it has ended, PyTorch's functions are its own again, but for `autograd.backward` and `autograd.grad`,
-    which are counted: `reached` says how often each line was, and `uncounted` has those that were not counted to the
-    end.
+    not end; once it has ended, PyTorch's functions are its own again, and after some rounds `autograd.backward` and
+    `autograd.grad` too, unless a line has no page yet.  `reached` says how often each line was, and `uncounted` has
+    those that were not counted to the end.
     """
 
     def __init__(
@@ -117,9 +117,7 @@ class Session:
                     self.steps.swept(None)
                 self._again += 1
                 if self._again == _REST:
-                    self.rounds.count = None
-                    if self.steps is not None:
-                        self.steps.rest()
+                    self._rest()
                 begun = self.rounds.begin(name, _given(name, args, kwargs)) if self.rounds.count is not None else None
                 recording.depth = 1  # what runs within it is no line of its own
                 try:
@@ -298,6 +296,15 @@ class Session:
             self._unwrap(torch.autograd)  # a line that is met later goes through its functions
             if self._compiles:
                 torch.compiler.set_stance("default")
+
+    def _rest(self) -> None:
+        """Count no longer where no line is left without a page: a small step would take a tenth more with it."""
+        self.rounds.count = None
+        if self.steps is not None:
+            self.steps.rest()
+        if self.lines is not None and self.lines.are_explained(self.explained):
+            self._unwrap()
+            self.uncounted.update(site for site, _ in self._done.values())
 
 
 _SCALE = "gradcli.scale"  # the factor of a GradScaler, in the metadata of the node that multiplies by it

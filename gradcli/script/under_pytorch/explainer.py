@@ -120,9 +120,9 @@ class PyTorchExplainer(LineExplainer):
         site = session.recording.last if session is not None and session.has_ended else None
         if session is None or site is None:
             return ""
-        times = session.reached[site] + 1
+        which = "--all" if site in self.uncounted else f"--round {session.reached[site] + 1}"
         script = join([self.script.name if self.script.folder is not None else "…", *self.script.arguments])
-        again = f"gradcli run --torch --line {site.line} --round {times} {script}"
+        again = f"gradcli run --torch --line {site.line} {which} {script}"
         return f"fix: the recording had ended before this; the reason comes with\n     {again}"
 
     def _known(self, error: BaseException | None, names: Names) -> Known:
