@@ -65,16 +65,16 @@ def test_an_error_behind_the_recording_says_how_to_record_it(cli, tmp_path):
     assert "why: the backward at line 5" in cli("run", "--torch", "--line", "7", "--round", "2", str(path)).err
 
 
-def test_calls_that_are_not_counted_to_the_end_are_told_as_such(cli, tmp_path):
+def test_calls_that_are_not_counted_to_the_end_are_told_as_such(process, tmp_path):
     path = tmp_path / "late.py"
     path.write_text(
         "import torch\nx = torch.tensor([1., 2.], requires_grad=True)\nfor k in range(300):\n    y = (x**2).sum()\n"
         "    y = y.detach() if k == 250 else y\n    y.backward()\n"
     )
-    outcome = cli("run", "--torch", str(path))
+    outcome = process("run", "--torch", str(path))
     assert "line 6, at least 100 more times" in outcome.out + outcome.err
     assert f"--line 6 --all {path}" in " ".join(outcome.err.split())
-    assert "why: line 5" in cli("run", "--torch", "--line", "6", "--all", str(path)).err
+    assert "why: line 5" in process("run", "--torch", "--line", "6", "--all", str(path)).err
 
 
 def test_a_packed_lstm_has_a_page_without_a_hook(cli):
