@@ -114,7 +114,7 @@ def test_a_script_prints_what_it_prints_where_the_recording_ends(tmp_path):
     assert len(ended.records) >= 3
 
 
-def test_backwards_are_counted_to_the_end_and_steps_until_the_session_rests(tmp_path):
+def test_backwards_and_steps_are_counted_until_the_session_rests(tmp_path):
     from torch.optim import optimizer as hooks
 
     from gradcli.realtorch.driver import Session
@@ -126,6 +126,5 @@ def test_backwards_are_counted_to_the_end_and_steps_until_the_session_rests(tmp_
         exec(compile(path.read_text(), str(path), "exec"), {"__name__": "script"})
         assert not hooks._global_optimizer_pre_hooks
     reached = {site.line: times for site, times in session.reached.items()}
-    assert reached[22] == 400
-    assert 100 <= reached[23] < 150
-    assert [site.line for site in session.uncounted] == [23]
+    assert all(100 <= reached[line] < 150 for line in (22, 23)), reached
+    assert {site.line for site in session.uncounted} == {22, 23}
