@@ -298,7 +298,7 @@ class Session:
                 torch.compiler.set_stance("default")
 
     def _rest(self) -> None:
-        """Count no longer where no line is left without a page: a small step would take a tenth more with it."""
+        """Stop counting where no line is left without a page: PyTorch has its functions back, at their own speed."""
         self.rounds.count = None
         if self.steps is not None:
             self.steps.rest()

@@ -309,7 +309,7 @@ class _Maker(Operands, Recorded):
     def name_for(self, node: Node, free: FreshNames) -> str:
         """Return a name for a part: the variable that held nothing else, or the statement's target with a number."""
         operation = self.producer.get(node)
-        # What a module computes is no part of what the line that calls it assigns.
+        # A variable has the result of a line, not what a module called there computes inside.
         assignment = None if operation is None or operation.site.is_module else self.assigned.get(operation.id)
         name = (assignment is not None and assignment.target) or "t"
         is_only = assignment is not None and assignment.whole and self.is_only_target(name)

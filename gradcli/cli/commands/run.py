@@ -183,7 +183,7 @@ def run(
     destination = _destination(wanted, options, style, output is not None)
     listener = _listener(wanted, options, destination, style, uses_torch)
     folder = UsersFolder()
-    if not uses_torch:
+    if not uses_torch and "torch" in wanted.source:
         import_module("gradcli.pytorch.torch")
     gc.freeze()
     gc.unfreeze()  # what is loaded is old now: a short script does not wait until all of it is searched for cycles

@@ -440,7 +440,7 @@ class Algebra(ABC):
         return sorted(product, key=lambda f: (bool(f[0].shape), f[0] in self.sums, self.ranks[f[0]]))
 
     def _rank(self, product: Product) -> tuple[int, int]:
-        """Return where a product stands in a sum: by what the system reads first of it: X @ W + b, as it was typed."""
+        """Return the place of a product in a sum: terms stand in the order in which the system reads them."""
         return min(((self._begin(node), self.ranks[node]) for node, _ in product), default=(-1, -1))
 
     def _begin(self, node: Node) -> int:
